@@ -133,3 +133,22 @@ func (b *Batch) grantNext(resource string) {
 		b.grant(w, false)
 	}
 }
+
+// Granted returns the final decision on an acquire that waited and waits no
+// more: its grant, if it got one that lives, else lock_held.
+func (s *State) Granted(resource, requestID string) Decision {
+	b := &Batch{s: s, cmd: &Command{}}
+	d := b.refuse(LockHeld)
+	if r := s.Record(resource, requestID); r != nil {
+		d = b.replayGrant(&Acquire{Resource: resource}, r)
+		if d.Outcome == OutcomeReplayed {
+			d.Outcome = OutcomeApplied
+		}
+		d.Fingerprint = r.Fingerprint
+	} else if in, blocked := s.blocker(resource); blocked {
+		d = b.refuseHeld(in)
+	}
+	d = named(d, KindAcquire, resource, requestID)
+	d.ClockMs = s.clockMs
+	return d
+}
