@@ -87,7 +87,7 @@ func (net *simNet) start(name string) {
 		SaveClusterID: func(id string) error { sim.identity.ClusterID = id; return nil },
 		HTTPAddress:   "http://" + name, RaftAddress: name, Build: "sim", Expect: expect,
 		Greet: net.greet(name), Settings: &settings,
-		SnapshotEntries: 64000, SnapshotInterval: 5 * time.Second, TrailingEntries: 16,
+		SnapshotEntries: 64, SnapshotInterval: 5 * time.Second, TrailingEntries: 16,
 	})
 	if err != nil {
 		net.t.Fatalf("start %s: %v", name, err)

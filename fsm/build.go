@@ -1,6 +1,9 @@
 package fsm
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Header is the part of a State that is not a collection.
 type Header struct {
@@ -75,8 +78,16 @@ func (b *Builder) AddMember(m *Member) { b.s.members.Set(m.Name, m) }
 // AddEvent adds e, which must not be changed afterwards.
 func (b *Builder) AddEvent(e *Event) { b.s.events.Set(e.Seq, e) }
 
+// ErrRevisionTwice means that two request records claim one revision.
+var ErrRevisionTwice = errors.New("two request records of one revision")
+
 // State returns the state built. The builder must not be used afterwards.
-func (b *Builder) State() *State { return b.s }
+func (b *Builder) State() (*State, error) {
+	if b.s.records.Len() != b.s.byAge.Len() {
+		return nil, ErrRevisionTwice
+	}
+	return b.s, nil
+}
 
 // CheckRecordKey reports whether key has the form of Record.Key.
 func CheckRecordKey(key string) bool {

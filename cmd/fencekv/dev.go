@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // devConfig is what `fencekv dev` was asked for.
@@ -110,4 +112,24 @@ func showLogs(c *localCluster, w io.Writer) {
 		}
 		fmt.Fprintf(w, "--- %s\n%s\n", n.logPath(), log[max(0, len(log)-tail):])
 	}
+}
+
+func (a *app) devCommand() *cobra.Command {
+	cfg := devConfig{}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a local cluster of real processes until Ctrl-C",
+		Long: `dev runs a cluster on this machine: one process per node, each with its own
+data directory and log. A node that dies is started again, so you can kill one
+and watch the others go on. Ctrl-C stops all.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDev(cmd.Context(), cfg, a.stdout, a.stderr)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&cfg.Nodes, "nodes", 3, "number of nodes, 1 to 9")
+	f.StringVar(&cfg.Data, "data", "", "data `directory`, kept; empty for a temporary one, removed at the end")
+	f.IntVar(&cfg.Port, "port", 8700, "HTTP port of the first node, 10 more for each other; 0 takes free ones")
+	return cmd
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/fencekv/fencekv/httpapi/wire"
 )
 
 // drillConfig is what `fencekv drill` was asked for.
@@ -152,4 +155,51 @@ func (d *drill) until(limit time.Duration, reached func() bool) bool {
 		}
 	}
 	return true
+}
+
+func (a *app) drillCommand() *cobra.Command {
+	cfg := drillConfig{}
+	cmd := &cobra.Command{
+		Use:   "drill",
+		Short: "Show, with evidence, that the cluster refuses a late worker's write",
+		Long: `drill tells the stories fencekv exists for against a running cluster, on a
+scratch prefix, and prints for each step what was expected, what was seen and
+the evidence. It exits with 1 if any row failed. The stories in which nodes are
+killed run on a throw-away cluster of three processes on this machine.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			addrs, err := parseEndpoints(a.given(cmd, "addr", envAddr))
+			if err != nil {
+				return err
+			}
+			cfg.Addrs, cfg.JSON = addrs, a.flags.output == asJSON
+			passed, err := runDrill(cmd.Context(), cfg, a.stdout, a.stderr)
+			if err != nil {
+				return err
+			}
+			if !passed {
+				return exitStatus(wire.ExitUsage)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cfg.Prefix, "prefix", "", "scratch `prefix`, ending in a slash; empty for one of its own")
+	cmd.Flags().IntVar(&cfg.Kills, "kills", 20, "how often to kill the leader of the throw-away cluster; 0 leaves it out")
+	return cmd
+}
+
+// drillWorkerCommand is not for people: drill runs it as worker A.
+func (a *app) drillWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand + " KEY",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			addrs, err := parseEndpoints(a.given(cmd, "addr", envAddr))
+			if err != nil {
+				return err
+			}
+			return runDrillWorker(cmd.Context(), addrs, args[0], a.stdin, a.stdout)
+		},
+	}
 }

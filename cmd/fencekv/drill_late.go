@@ -44,7 +44,7 @@ func tellLateWorker(d *drill) error {
 	if err != nil {
 		return err
 	}
-	d.expect("A wakes (SIGCONT) and saves", "409 stale_owner, refused", late.Verdict, enforcement(late.Problem))
+	d.expect("A wakes (SIGCONT) and saves", "409 stale_owner, refused", late.Verdict, whoFenced(late.Problem))
 	d.expect("maxToken is B's", fmt.Sprint(b.Token), fmt.Sprint(late.Problem.MaxToken), "")
 	d.expect("the report", `"B's report" version 1`, d.value(key), "")
 	return d.expectEvidence(key, a.token, b.Token)
@@ -71,8 +71,8 @@ func (d *drill) expectEvidence(key string, stale, current uint64) error {
 	return nil
 }
 
-// enforcement says who fenced a caller out, when and by what.
-func enforcement(p wire.Problem) string {
+// whoFenced says who fenced a caller out, when and by what.
+func whoFenced(p wire.Problem) string {
 	e := p.EnforcedBy
 	if e == nil {
 		return p.Detail
@@ -123,7 +123,7 @@ func tellModes(d *drill) error {
 		if err != nil {
 			return err
 		}
-		d.expect("mode "+mode.fence+": B writes; A writes again", mode.after, after.verdict(), enforcement(after.problem))
+		d.expect("mode "+mode.fence+": B writes; A writes again", mode.after, after.verdict(), whoFenced(after.problem))
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (d *drill) loseFenced(key string, a wire.Granted) error {
 	if r.problem.Applied != nil {
 		seen += fmt.Sprintf(", applied as version %d", r.problem.Applied.Version)
 	}
-	d.expect("B takes over and writes; A resends its write", "409 stale_owner, refused, applied as version 1", seen, enforcement(r.problem))
+	d.expect("B takes over and writes; A resends its write", "409 stale_owner, refused, applied as version 1", seen, whoFenced(r.problem))
 	d.expect("nothing came back", `"B's result" version 2`, d.value(key), "")
 	return nil
 }

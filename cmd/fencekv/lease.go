@@ -80,11 +80,11 @@ type acquireFlags struct {
 	adopt  bool
 }
 
-func (f *acquireFlags) define(cmd *cobra.Command, a *app, wait time.Duration) {
+func (f *acquireFlags) define(cmd *cobra.Command, wait time.Duration) {
 	flags := cmd.Flags()
 	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "length of the lease, 1s to 24h")
 	flags.DurationVar(&f.wait, "wait", wait, "how long to wait in the queue for it")
-	flags.StringVar(&f.holder, "holder", "", "`name` shown to others (default "+defaultHolder(a)+")")
+	flags.StringVar(&f.holder, "holder", "", "`name` shown to others (default user@host:pid)")
 	flags.StringVar(&f.fence, "fence", "issue", "shut the previous holder out at the `moment` of issue, or of the first write")
 	flags.BoolVar(&f.adopt, "adopt", false, "continue above the tokens of an external issuer")
 }
@@ -139,7 +139,7 @@ use fencekv lock, which does both.`,
 			return a.show(answered.body, &g, func() sheet { return grantedSheet(g) })
 		},
 	}
-	f.define(cmd, a, 0)
+	f.define(cmd, 0)
 	cmd.Flags().Uint64Var(&ifToken, "if-token", 0, "only if nobody held it since this `token`")
 	cmd.Flags().StringVar(&requestID, "request-id", "", "send under this `ID`, to repeat an earlier command; default a new one")
 	return cmd

@@ -91,7 +91,11 @@ Exit codes: 0 ok, 1 usage or local error, 2 server or network, 3 not found,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return a.flags.validate(cmd.Name())
+			err := a.flags.validate(cmd.Name())
+			if err != nil && cmd.Name() == "lock" {
+				return exitWith(a, exitFailed, err)
+			}
+			return err
 		},
 	}
 	f := root.PersistentFlags()
@@ -109,7 +113,7 @@ Exit codes: 0 ok, 1 usage or local error, 2 server or network, 3 not found,
 		panic(err) // the flag is defined above
 	}
 	root.AddCommand(
-		a.serveCommand(), a.devCommand(), a.drillCommand(),
+		a.serveCommand(), a.devCommand(), a.drillCommand(), a.drillWorkerCommand(),
 		a.putCommand(), a.getCommand(), a.deleteCommand(), a.listCommand(), a.historyCommand(),
 		a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.lockCommand(), a.locksCommand(),
 		a.requestCommand(), a.decisionsCommand(), a.membersCommand(), a.statusCommand(), a.versionCommand(),

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -45,14 +47,65 @@ func (a *app) status(cmd *cobra.Command) error {
 	all.Wait()
 	var nodes []wire.Status
 	for _, answered := range answers {
-		if answered == nil {
+		switch {
+		case answered == nil:
+			continue
+		case a.flags.output == asJSON:
+			fmt.Fprintf(a.stdout, "%s\n", bytes.TrimSpace(answered.body))
 			continue
 		}
 		var s wire.Status
-		if err := a.show(answered.body, &s, func() sheet { return sheet{} }); err != nil {
-			return err
+		if err := json.Unmarshal(answered.body, &s); err != nil {
+			return fmt.Errorf("read answer: %w", err)
 		}
 		nodes = append(nodes, s)
 	}
+	if len(nodes) > 0 {
+		if err := statusSheet(nodes, len(endpoints)).print(a.stdout); err != nil {
+			return err
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// statusSheet shows one node at length and several beside each other.
+func statusSheet(nodes []wire.Status, asked int) sheet {
+	if asked == 1 && len(nodes) == 1 {
+		return nodeSheet(nodes[0])
+	}
+	s := sheet{head: []string{"name", "role", "leader", "term", "applied", "revision", "token", "floor", "keys", "locks", "build"}}
+	for _, n := range nodes {
+		s.rows = append(s.rows, []string{
+			n.Name, n.Role, n.LeaderName, number(n.Term), number(n.AppliedIndex), fmt.Sprint(n.Revision),
+			fmt.Sprint(n.Token), fmt.Sprint(n.Floor), fmt.Sprint(n.Counts.Keys), fmt.Sprint(n.Counts.Locks), n.Build,
+		})
+	}
+	return s
+}
+
+func nodeSheet(n wire.Status) sheet {
+	return sheet{rows: [][]string{
+		{"name", n.Name},
+		{"role", n.Role},
+		{"leader", strings.TrimSpace(n.LeaderName + " " + n.LeaderAddress)},
+		{"last contact", duration(n.LastContactMs)},
+		{"cluster", n.ClusterID},
+		{"server ID", n.ServerID},
+		{"build", n.Build},
+		{"log store", n.LogStore},
+		{"term", number(n.Term)},
+		{"applied", fmt.Sprintf("%d of %d committed", n.AppliedIndex, n.CommitIndex)},
+		{"revision", fmt.Sprint(n.Revision)},
+		{"newest token", fmt.Sprint(n.Token)},
+		{"floor", fmt.Sprint(n.Floor)},
+		{"epoch", fmt.Sprint(n.Epoch)},
+		{"horizon", fmt.Sprint(n.Horizon)},
+		{"clock", duration(n.ClockMs)},
+		{"keys", fmt.Sprintf("%d, and %d tombstones", n.Counts.Keys, n.Counts.Tombstones)},
+		{"locks", fmt.Sprintf("%d held, %d waiters, %d fences", n.Counts.Locks, n.Counts.Waiters, n.Counts.Fences)},
+		{"requests", fmt.Sprintf("%d of %d, kept for %s", n.Counts.Requests, n.Settings.MaxRequests, duration(n.Settings.RequestRetentionMs))},
+		{"history", fmt.Sprintf("%d earlier values a key", n.Settings.History)},
+		{"max value", fmt.Sprintf("%d bytes", n.Settings.MaxValue)},
+		{"outside tokens", map[bool]string{true: "accepted", false: "refused"}[n.Settings.ExternalTokens]},
+	}}
 }

@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/fencekv/fencekv/cluster"
+	"github.com/fencekv/fencekv/fsm"
+	"github.com/fencekv/fencekv/httpapi/wire"
+)
+
+// problem is the error a handler returns when it knows the answer.
+type problem struct {
+	code       wire.Code
+	field      string
+	detail     string // default: the text of the code
+	facts      wire.Facts
+	retryAfter time.Duration
+	unknown    bool
+}
+
+// Error returns the code and the detail.
+func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
+
+func refuse(code wire.Code) *problem { return &problem{code: code} }
+
+func invalid(field, format string, args ...any) *problem {
+	return &problem{code: wire.CodeInvalidRequest, field: field, detail: field + " " + fmt.Sprintf(format, args...)}
+}
+
+func overloaded() *problem {
+	return &problem{code: wire.CodeOverloaded, retryAfter: time.Second}
+}
+
+// reasons maps what a node could not do to the code of the answer.
+var reasons = map[cluster.Reason]wire.Code{
+	cluster.NoLeader:     wire.CodeNoLeader,
+	cluster.Lost:         wire.CodeNoLeader,
+	cluster.NotReady:     wire.CodeNotReady,
+	cluster.TimedOut:     wire.CodeNotReady,
+	cluster.Overloaded:   wire.CodeOverloaded,
+	cluster.Removed:      wire.CodeRemovedFromCluster,
+	cluster.NoSuchMember: wire.CodeMemberNotFound,
+	cluster.Conflict:     wire.CodeClusterConflict,
+}
+
+// asProblem says what err means to the caller. What the caller cannot use stays
+// in the log.
+func asProblem(err error) *problem {
+	var known *problem
+	var bad *fsm.InvalidError
+	var failed *cluster.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &bad):
+		return &problem{code: wire.CodeInvalidRequest, field: bad.Field, detail: err.Error()}
+	case errors.As(err, &failed) && failed.Unknown:
+		return &problem{code: wire.CodeOutcomeUnknown, unknown: true}
+	case errors.As(err, &failed):
+		code, ok := reasons[failed.Reason]
+		if !ok {
+			return refuse(wire.CodeInternal)
+		}
+		p := &problem{code: code, retryAfter: failed.RetryAfter}
+		if failed.Reason == cluster.Conflict && failed.Err != nil {
+			p.detail = failed.Err.Error()
+		}
+		return p
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return refuse(wire.CodeNotReady)
+	}
+	return refuse(wire.CodeInternal)
+}
+
+// fail answers with err as a problem.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := asProblem(err)
+	info, _ := wire.Lookup(p.code)
+	outcome := wire.NotApplied
+	if p.unknown {
+		outcome = wire.Unknown
+	}
+	switch {
+	case info.Status == http.StatusInternalServerError:
+		h.log.Error("request failed", "method", r.Method, "path", cut(r.URL.Path), "error", err)
+	case info.Status > http.StatusInternalServerError:
+		h.log.Debug("request failed", "method", r.Method, "path", cut(r.URL.Path), "error", err)
+	}
+	if mutates(r.Method) && w.Header().Get(wire.HeaderOutcome) == "" {
+		w.Header().Set(wire.HeaderOutcome, string(outcome))
+	}
+	if wait := retryAfter(info.Status, p.retryAfter); wait != "" {
+		w.Header().Set("Retry-After", wait)
+	}
+	detail := p.detail
+	if detail == "" {
+		detail = info.Text
+	}
+	writeJSON(w, wire.TypeProblem, info.Status, &wire.Problem{
+		Type: wire.RouteProblems + string(info.Code), Title: info.Title, Status: info.Status,
+		Detail: detail, Code: info.Code, Outcome: outcome, Field: p.field, Facts: p.facts, Node: h.name,
+	})
+}
+
+// retryAfter returns whole seconds, at least one, where an answer has any.
+func retryAfter(status int, d time.Duration) string {
+	if d <= 0 && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
+		return ""
+	}
+	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
+}
+
+// mutates tells the methods whose answers carry an outcome.
+func mutates(method string) bool {
+	return method == http.MethodPut || method == http.MethodPost || method == http.MethodDelete
+}
+
+// cut shortens what a caller sent for the log, which quotes it.
+func cut(s string) string {
+	const most = 128
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
+}
+
+func writeJSON(w http.ResponseWriter, contentType string, status int, body any) {
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false) // nosniff is set, and people read keys and values in a terminal
+	if err := encoder.Encode(body); err != nil {
+		panic(fmt.Sprintf("httpapi: encode %T: %v", body, err)) // every body is a type that has a JSON form
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(data.Len()))
+	w.WriteHeader(status)
+	w.Write(data.Bytes())
+}
+
+func writeOK(w http.ResponseWriter, body any) { writeJSON(w, wire.TypeJSON, http.StatusOK, body) }
+
+// identify sets the headers every answer carries.
+func (h *Handler) identify(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set(wire.HeaderNode, h.name)
+	if leader, ok := h.node.Leader(); ok {
+		header.Set(wire.HeaderLeader, leader.HTTPAddress)
+	}
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+}
