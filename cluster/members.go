@@ -47,19 +47,26 @@ func (n *Node) Join(ctx context.Context, j Joiner) (Joined, error) {
 	return Joined{ClusterID: n.ClusterID(), Servers: n.Hello().Servers}, nil
 }
 
-// Remove takes a member out of the configuration. The removed node stops.
+// Remove takes a member out of the configuration and tells it, so that it stops.
+// Raft itself does not: it only ceases to send a removed follower anything.
 func (n *Node) Remove(ctx context.Context, name string) error {
 	if n.lead.Load() == nil {
 		return n.noLeader()
 	}
-	id, ok := n.serverNamed(name)
+	server, ok := n.serverNamed(name)
 	if !ok {
 		return &Error{Reason: NoSuchMember}
 	}
 	n.record(&fsm.RemoveMember{Name: name}, false)
-	return n.change(ctx, func(r *raft.Raft) raft.IndexFuture {
-		return r.RemoveServer(id, 0, n.cfg.heartbeat())
+	err := n.change(ctx, func(r *raft.Raft) raft.IndexFuture {
+		return r.RemoveServer(server.ID, 0, n.cfg.heartbeat())
 	})
+	if err == nil && server.ID != n.cfg.Identity.ServerID() {
+		if _, err := n.cfg.Peers.Call(ctx, server.ID, server.Address, methodRemoved, nil); err != nil {
+			n.log.Info("removed member not told", "name", name, "error", err)
+		}
+	}
+	return err
 }
 
 // Transfer hands leadership to the named member, or to any when name is empty.
@@ -79,13 +86,13 @@ func (n *Node) Transfer(ctx context.Context, name string) error {
 	return &Error{Reason: NoSuchMember}
 }
 
-func (n *Node) serverNamed(name string) (raft.ServerID, bool) {
+func (n *Node) serverNamed(name string) (raft.Server, bool) {
 	for _, s := range n.servers() {
 		if NameOf(s.ID) == name {
-			return s.ID, true
+			return s, true
 		}
 	}
-	return "", false
+	return raft.Server{}, false
 }
 
 func (n *Node) change(ctx context.Context, ask func(*raft.Raft) raft.IndexFuture) error {

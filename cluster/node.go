@@ -135,11 +135,7 @@ func (n *Node) Err() error {
 // than ctx. The stores are the caller's to close afterwards.
 func (n *Node) Close(ctx context.Context) error {
 	r := n.raft.Load()
-	if r != nil && n.Err() == nil && n.lead.Load() != nil && len(n.voters()) > 1 {
-		if err := r.LeadershipTransfer().Error(); err != nil {
-			n.log.Warn("leadership not handed over", "error", err)
-		}
-	}
+	n.HandOver()
 	n.leave()
 	n.cancel()
 	var err error
@@ -148,6 +144,17 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 	n.fail(nil)
 	return errors.Join(err, within(ctx, func() error { n.tasks.Wait(); return nil }))
+}
+
+// HandOver gives leadership to another voter, if this node leads and there is
+// one. Raft bounds it by its election timeout.
+func (n *Node) HandOver() {
+	if n.lead.Load() == nil || len(n.voters()) < 2 {
+		return
+	}
+	if err := n.raft.Load().LeadershipTransfer().Error(); err != nil {
+		n.log.Warn("leadership not handed over", "error", err)
+	}
 }
 
 func within(ctx context.Context, step func() error) error {

@@ -30,6 +30,9 @@ type Options struct {
 	SnapshotEntries  uint64        // see Config
 	SnapshotInterval time.Duration // see Config
 
+	Greet   func(ctx context.Context, url string) (Hello, error)                 // see Config
+	AskJoin func(ctx context.Context, url string, joiner Joiner) (Joined, error) // see Config
+
 	Build  string
 	Logger hclog.Logger
 }
@@ -91,7 +94,7 @@ func Open(o Options) (*Process, error) {
 		Identity: identity, Stores: p.stores, Raft: p.port.RaftTransport(10 * time.Second), Peers: p.peers,
 		SaveClusterID: func(id string) error { return identity.SetClusterID(o.Dir, id) },
 		HTTPAddress:   o.HTTPAddress, RaftAddress: p.port.Addr().String(), Build: o.Build, LogStore: o.LogStore,
-		Expect: o.Expect, Join: o.Join, Settings: o.Settings, RTT: o.RTT,
+		Expect: o.Expect, Join: o.Join, Greet: o.Greet, AskJoin: o.AskJoin, Settings: o.Settings, RTT: o.RTT,
 		SnapshotEntries: o.SnapshotEntries, SnapshotInterval: o.SnapshotInterval, Logger: o.Logger,
 	})
 	if err != nil {
@@ -118,14 +121,14 @@ func (h lateHandler) ServePeer(ctx context.Context, from raft.ServerID, method b
 	return n.ServePeer(ctx, from, method, payload)
 }
 
-// Close leaves in good order, see Node.Close, and then closes port and stores.
-// After a failure of the node the stores are left alone: a hung disk would keep
-// the process from ending.
+// Close leaves in good order, see Node.Close, and then closes port and stores. It
+// leaves the stores alone if Raft did not stop in time: they may be in use, on a
+// disk that hangs.
 func (p *Process) Close(ctx context.Context) error {
-	failed := p.Err() != nil
-	err := errors.Join(p.Node.Close(ctx), p.peers.Close(), p.port.Close())
-	if failed || err != nil {
+	stopped := p.Node.Close(ctx)
+	err := errors.Join(stopped, p.peers.Close(), p.port.Close())
+	if stopped != nil {
 		return err
 	}
-	return p.stores.Close()
+	return errors.Join(err, within(ctx, p.stores.Close))
 }

@@ -18,6 +18,7 @@ const (
 	methodReadIndex = 2 // → index a linearizable read must have applied; leader only
 	methodAnnounce  = 3 // member record → nothing; leader only
 	methodApplied   = 4 // → index applied here
+	methodRemoved   = 5 // the callee is no member any more → nothing
 )
 
 var errMethod = errors.New("method unknown to this build")
@@ -41,6 +42,10 @@ func (n *Node) ServePeer(ctx context.Context, from raft.ServerID, method byte, p
 		return number(state.Index()), nil
 	case methodAnnounce:
 		return nil, n.admit(ctx, from, payload)
+	case methodRemoved:
+		// Not from inside this call: failing closes the connection it came on.
+		go n.fail(&Error{Reason: Removed})
+		return nil, nil
 	}
 	return nil, fmt.Errorf("method %d: %w", method, errMethod)
 }

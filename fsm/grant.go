@@ -144,11 +144,18 @@ func (s *State) Granted(resource, requestID string) Decision {
 		if d.Outcome == OutcomeReplayed {
 			d.Outcome = OutcomeApplied
 		}
-		d.Fingerprint = r.Fingerprint
+		d.Fingerprint, d.WallMs = r.Fingerprint, s.Fence(resource).grantedWallMs()
 	} else if in, blocked := s.blocker(resource); blocked {
 		d = b.refuseHeld(in)
 	}
 	d = named(d, KindAcquire, resource, requestID)
 	d.ClockMs = s.clockMs
 	return d
+}
+
+func (f *Fence) grantedWallMs() int64 {
+	if f == nil || f.Lock == nil {
+		return 0
+	}
+	return f.Lock.WallMs
 }

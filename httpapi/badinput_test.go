@@ -125,7 +125,7 @@ func badBodies() []bad {
 		rows = append(rows, bad{method: "POST", target: "/v1/acquire/k", body: body, status: 400, field: field})
 	}
 	for _, body := range []string{
-		"", "null", "[]", `"x"`, "5", "{", "{}x", "{}{}", "\ufeff{}", goodAcquire, goodAcquire + `,"ttlMs":NaN}`,
+		"", "null", "[]", `"x"`, "5", "{", "{}x", "{}{}", "\ufeff{}", goodAcquire, `{"holder":"A","ttlMs":NaN}`,
 		strings.Repeat("[", 10_000), `{"holder":` + strings.Repeat("[", 10_000), `{"holder":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":1}}}}}}}}}`,
 		"{\"holder\":\"\xff\",\"ttlMs\":10000}", `{"holder":"\ud800","ttlMs":10000}`, `{"holder":"\udc00\ud800","ttlMs":10000}`, `{"holder":"\ud800\u0041","ttlMs":10000}`,
 		goodAcquire + `,"unknown":1}`,

@@ -44,6 +44,11 @@ func checkFraming(w http.ResponseWriter, r *http.Request) error {
 // read reads the whole body into c, or nothing: at most limit bytes, within the
 // time for bodies and the memory for bodies.
 func (h *Handler) read(w http.ResponseWriter, c *call, limit int64) error {
+	if c.ContentLength == 0 {
+		// net/http already watches the connection for the caller to hang up, and
+		// would take the end of a deadline set now for that.
+		return nil
+	}
 	if c.ContentLength > limit {
 		w.Header().Set("Connection", "close")
 		return tooLarge(limit)
@@ -59,8 +64,7 @@ func (h *Handler) read(w http.ResponseWriter, c *call, limit int64) error {
 	}
 	c.free = func() { h.bodies.Add(-hold) }
 
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Now().Add(h.cfg.BodyTimeout))
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.BodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, c.Body, limit))
 	var over *http.MaxBytesError
 	switch {
@@ -70,9 +74,6 @@ func (h *Handler) read(w http.ResponseWriter, c *call, limit int64) error {
 		w.Header().Set("Connection", "close")
 		return invalid("body", "ended early or did not arrive within %s", h.cfg.BodyTimeout)
 	}
-	// A deadline left on the connection would look like a caller that hung up
-	// to net/http, and end the wait for a lock.
-	control.SetReadDeadline(time.Time{})
 	c.body = body
 	return nil
 }

@@ -29,6 +29,8 @@ type Node interface {
 	Hello() cluster.Hello
 }
 
+var _ Node = (*cluster.Node)(nil)
+
 // Config says what a Handler serves and within which bounds.
 type Config struct {
 	Node   Node         // required

@@ -23,7 +23,8 @@ type fakeNode struct {
 	leader  cluster.Peer // zero: unknown
 	err     error        // what Propose, Read and the changes of members answer instead
 	age     time.Duration
-	asked   []string // changes of members
+	asked   []string      // changes of members
+	hold    chan struct{} // not nil: a change of members waits until it is closed
 }
 
 func newFakeNode(name, url string) *fakeNode {
@@ -125,15 +126,23 @@ func (n *fakeNode) Members() []cluster.MemberStatus {
 	return []cluster.MemberStatus{{Name: n.name, ServerID: n.name + "-1", HTTPAddress: n.url, Voter: true, Leader: n.IsLeader()}}
 }
 
-func (n *fakeNode) Join(_ context.Context, j cluster.Joiner) (cluster.Joined, error) {
-	return cluster.Joined{ClusterID: "c1", Servers: []string{n.name + "-1"}}, n.ask("join " + j.Name)
+func (n *fakeNode) Join(ctx context.Context, j cluster.Joiner) (cluster.Joined, error) {
+	return cluster.Joined{ClusterID: "c1", Servers: []string{n.name + "-1"}}, n.ask(ctx, "join "+j.Name)
 }
 
-func (n *fakeNode) Remove(_ context.Context, name string) error { return n.ask("remove " + name) }
+func (n *fakeNode) Remove(ctx context.Context, name string) error { return n.ask(ctx, "remove "+name) }
 
-func (n *fakeNode) Transfer(_ context.Context, name string) error { return n.ask("transfer " + name) }
+func (n *fakeNode) Transfer(ctx context.Context, name string) error {
+	return n.ask(ctx, "transfer "+name)
+}
 
-func (n *fakeNode) ask(what string) error {
+func (n *fakeNode) ask(ctx context.Context, what string) error {
+	if n.hold != nil {
+		<-n.hold
+	}
+	if ctx.Err() != nil {
+		return &cluster.Error{Reason: cluster.Lost, Unknown: true, Err: ctx.Err()}
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.err == nil {

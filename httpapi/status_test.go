@@ -3,6 +3,8 @@ package httpapi_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -143,4 +145,36 @@ func TestBounds(t *testing.T) {
 	s.node.pass(time.Minute)
 	<-done
 	s.do("PUT", "/v1/kv/x", "v").is(201, wire.Applied)
+}
+
+// Bodies are held within bounds, and their memory is given back.
+func TestBoundOnBodies(t *testing.T) {
+	s := newSite(t)
+	const bound = 8 << 20
+	var err error
+	if s.handler, err = httpapi.New(httpapi.Config{Node: s.node, MaxBodies: bound}); err != nil {
+		t.Fatal(err)
+	}
+	value := strings.Repeat("x", 256<<10)
+	for range 2 * bound / len(value) {
+		s.do("PUT", "/v1/kv/k", value).is2xx()
+	}
+	out, in := io.Pipe()
+	done := make(chan int)
+	go func() {
+		r := httptest.NewRequest("POST", "/v1/txn", out) // of unknown length: as much as a transaction may have
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		done <- w.Code
+	}()
+	if _, err := in.Write([]byte("{")); err != nil { // returns once the body is being read
+		t.Fatal(err)
+	}
+	s.do("PUT", "/v1/kv/k", value).is(503, wire.NotApplied).fails(wire.CodeOverloaded)
+	in.Close()
+	if code := <-done; code != 400 {
+		t.Errorf("half a body: %d", code)
+	}
+	s.do("PUT", "/v1/kv/k", value).is2xx()
 }

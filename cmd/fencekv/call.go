@@ -100,18 +100,22 @@ func (c *caller) do(ctx context.Context, op *operation) (*answer, error) {
 	}
 	pause.Reset()
 	unknown := false
+	// Only a node that holds the answer back may use up the wait; nodes that
+	// cannot be reached, or have no leader, get the timeout.
+	until := time.Now().Add(c.timeout)
 	for tries := 1; ; tries++ {
 		node := op.node
 		if node == "" {
 			node = c.target()
 		}
 		a, err := c.try(ctx, op, node)
-		again, maybe := retryable(err)
-		if r, ok := errors.AsType[*refusal](err); ok && r.Code == wire.CodeRemovedFromCluster {
-			again = len(c.endpoints) > 1 // the others may be members still
-		}
+		again, maybe := retryable(err, len(c.endpoints) > 1)
 		unknown = unknown || maybe && op.method != http.MethodGet
-		if err == nil || !again && !maybe {
+		if maybe {
+			until = time.Now().Add(c.timeout)
+		}
+		r, refused := errors.AsType[*refusal](err)
+		if err == nil || refused && !again {
 			return a, err
 		}
 		c.leave(node)
@@ -119,8 +123,8 @@ func (c *caller) do(ctx context.Context, op *operation) (*answer, error) {
 		if !again || op.once && unknown {
 			return nil, ended
 		}
-		if tries%len(c.endpoints) == 0 && !sleep(ctx, max(pause.NextBackOff(), retryAfter(a))) || ctx.Err() != nil {
-			if r, ok := errors.AsType[*refusal](err); ok && !unknown {
+		if tries%len(c.endpoints) == 0 && !sleep(ctx, until, max(pause.NextBackOff(), retryAfter(a))) || ctx.Err() != nil {
+			if refused && !unknown {
 				return nil, r
 			}
 			return nil, ended
@@ -130,11 +134,13 @@ func (c *caller) do(ctx context.Context, op *operation) (*answer, error) {
 
 // retryable tells what a failed try calls for: to send the operation again, and
 // whether the failed one may have taken effect. A refusal is a decision and
-// asks for neither.
-func retryable(err error) (again, maybe bool) {
+// asks for neither; only that of a node that is no member any more is not the
+// cluster's, if there are others to ask.
+func retryable(err error, others bool) (again, maybe bool) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		maybe = r.Outcome == wire.Unknown
-		return maybe || r.Status == http.StatusServiceUnavailable, maybe
+		removed := r.Code == wire.CodeRemovedFromCluster && others
+		return maybe || removed || r.Status == http.StatusServiceUnavailable, maybe
 	}
 	if t, ok := errors.AsType[*tryError](err); ok {
 		return !t.final, t.sent
@@ -142,10 +148,11 @@ func retryable(err error) (again, maybe bool) {
 	return false, false
 }
 
-// sleep waits for d and reports whether ctx has time left after it; if it would
-// not have, there is no use in waiting.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+// sleep waits for d and reports whether there is time left for another try; if
+// there would not be, there is no use in waiting.
+func sleep(ctx context.Context, until time.Time, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	if end := time.Now().Add(d); end.After(until) || ok && end.After(deadline) {
 		return false
 	}
 	select {
@@ -210,6 +217,9 @@ func (c *caller) try(ctx context.Context, op *operation, node string) (*answer, 
 	a := &answer{sent: time.Now()}
 	response, err := c.http.Do(request)
 	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the rest of it repeats what was asked
+		}
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 		return nil, &tryError{err: err, sent: connected.Load(), final: untrusted}
 	}
@@ -238,6 +248,13 @@ func (c *caller) request(ctx context.Context, op *operation, node string) (*http
 	}
 	request.URL.RawQuery = op.query.Encode()
 	request.Header = op.header.Clone()
+	// net/http takes an Idempotency-Key for leave to send the request again by
+	// itself. A lost first copy that nobody knows of would make a not_applied of
+	// the second look certain, so the ID travels under its other name.
+	if id := request.Header.Get(wire.HeaderIdempotencyKey); id != "" {
+		request.Header.Del(wire.HeaderIdempotencyKey)
+		request.Header.Set(wire.HeaderRequestID, id)
+	}
 	if c.authToken != "" {
 		request.Header.Set("Authorization", "Bearer "+c.authToken)
 	}

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // caller sends operations to a cluster. It is used by one goroutine at a time.
@@ -30,11 +28,7 @@ type caller struct {
 }
 
 // caller makes the caller the global flags describe.
-func (a *app) caller(cmd *cobra.Command) (*caller, error) {
-	endpoints, err := parseEndpoints(a.given(cmd, "addr", envAddr))
-	if err != nil {
-		return nil, err
-	}
+func (a *app) caller() (*caller, error) {
 	authToken, err := a.authToken()
 	if err != nil {
 		return nil, err
@@ -43,7 +37,7 @@ func (a *app) caller(cmd *cobra.Command) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &caller{endpoints: endpoints, timeout: a.flags.timeout, authToken: authToken}
+	c := &caller{endpoints: a.flags.endpoints, timeout: a.flags.timeout, authToken: authToken}
 	c.http = &http.Client{
 		Transport: &http.Transport{
 			Proxy:              http.ProxyFromEnvironment,
@@ -74,10 +68,10 @@ func parseEndpoints(list string) ([]string, error) {
 		text = strings.TrimSuffix(strings.TrimSpace(text), "/")
 		u, err := url.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("--addr (or %s): %w", envAddr, err)
+			return nil, err
 		}
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
-			return nil, fmt.Errorf("--addr (or %s) %q must be URLs like %s", envAddr, text, defaultAddr)
+			return nil, fmt.Errorf("%q must be a URL like %s", text, defaultAddr)
 		}
 		if !slices.Contains(endpoints, text) {
 			endpoints = append(endpoints, text)

@@ -42,7 +42,7 @@ after the last line's number: --after.`,
 	cmd.Flags().StringVar(&resource, "resource", "", "only those about this `key` or resource")
 	cmd.Flags().StringVar(&code, "code", "", "only those with this `code`, like stale_owner")
 	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind this `line`")
-	cmd.Flags().IntVar(&limit, "limit", wire.DefaultPage, fmt.Sprintf("at most this `many`, up to %d", wire.MaxPage))
+	cmd.Flags().IntVar(&limit, "limit", wire.DefaultPage, fmt.Sprintf("most to show, a `number` up to %d", wire.MaxPage))
 	codes := cobra.CompletionFunc(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var all []cobra.Completion
 		for _, info := range wire.Codes() {

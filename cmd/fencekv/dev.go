@@ -61,7 +61,7 @@ func runDev(ctx context.Context, cfg devConfig, stdout, stderr io.Writer) error 
 	}
 	<-ctx.Done()
 	fmt.Fprintln(stdout, "\nstopping …")
-	return cluster.stop(15 * time.Second)
+	return cluster.stop(20 * time.Second)
 }
 
 func announceDev(c *localCluster, dir string, temporary bool, took time.Duration, stdout io.Writer) {

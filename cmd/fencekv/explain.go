@@ -11,31 +11,35 @@ import (
 
 // explain prints why the program fails and returns its exit code.
 func (a *app) explain(err error) int {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		if a.flags.output == asJSON {
-			fmt.Fprintf(a.stderr, "%s\n", bytes.TrimSpace(r.body))
-		} else {
-			a.explainRefusal(r)
-		}
-		info, _ := wire.Lookup(r.Code)
-		return info.Exit
+	if n, ok := errors.AsType[*noAnswer](err); ok {
+		fmt.Fprintf(a.stderr, "fencekv: %v\n", err)
+		return a.explainNoAnswer(n)
 	}
-	fmt.Fprintf(a.stderr, "fencekv: %v\n", err)
-	n, ok := errors.AsType[*noAnswer](err)
+	r, ok := errors.AsType[*refusal](err)
 	switch {
 	case !ok:
+		fmt.Fprintf(a.stderr, "fencekv: %v\n", err)
 		return wire.ExitUsage
-	case !n.unknown:
+	case a.flags.output == asJSON:
+		fmt.Fprintf(a.stderr, "%s\n", bytes.TrimSpace(r.body))
+	default:
+		a.explainRefusal(r)
+	}
+	info, _ := wire.Lookup(r.Code)
+	return info.Exit
+}
+
+func (a *app) explainNoAnswer(n *noAnswer) int {
+	if !n.unknown {
 		return wire.ExitServer
 	}
-	if n.requestID == "" {
-		fmt.Fprintln(a.stderr, "The outcome is unknown: it may have taken effect, or may yet.")
-		return wire.ExitUnknown
-	}
-	fmt.Fprintf(a.stderr, `The outcome is unknown: it may have taken effect, or may yet. Repeat the command
-with --request-id %[1]s to get its answer; it takes effect at
-most once. Or make sure that it never does: fencekv request seal SCOPE %[1]s
+	fmt.Fprintln(a.stderr, "The outcome is unknown: it may have taken effect, or may yet.")
+	if n.requestID != "" {
+		fmt.Fprintf(a.stderr, `Repeat the command with --request-id %[1]s to get its answer: it
+takes effect at most once. Or make sure that it never does:
+fencekv request seal SCOPE %[1]s
 `, n.requestID)
+	}
 	return wire.ExitUnknown
 }
 

@@ -49,7 +49,7 @@ it is not plain text. -o raw prints the bytes and nothing else.`,
 			if meta {
 				return a.showEntry(cmd, args[0], query, entrySheet)
 			}
-			c, err := a.caller(cmd)
+			c, err := a.caller()
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ fencekv get KEY --revision N reads the value of one.`,
 
 // showEntry shows all that is known of a key but for its value.
 func (a *app) showEntry(cmd *cobra.Command, key string, query url.Values, view func(wire.Entry) sheet) error {
-	c, err := a.caller(cmd)
+	c, err := a.caller()
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func entrySheet(e wire.Entry) sheet {
 	return sheet{rows: [][]string{
 		{"key", e.Key},
 		{"revision", number(e.Revision)},
-		{"created at", number(e.CreateRevision)},
+		{"create revision", number(e.CreateRevision)},
 		{"version", number(e.Version)},
 		{"deleted", mark(e.Deleted, "yes")},
 		{"content type", e.ContentType},

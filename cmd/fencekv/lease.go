@@ -125,7 +125,7 @@ use fencekv lock, which does both.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.caller(cmd)
+			c, err := a.caller()
 			if err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ also free the lock of whoever holds it next.`,
 
 // ask sends one operation and shows its answer.
 func (a *app) ask(cmd *cobra.Command, op *operation, body any, view func() sheet) error {
-	c, err := a.caller(cmd)
+	c, err := a.caller()
 	if err != nil {
 		return err
 	}

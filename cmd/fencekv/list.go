@@ -28,7 +28,7 @@ func (a *app) listCommand() *cobra.Command {
 			if values {
 				query.Set("values", "true")
 			}
-			c, err := a.caller(cmd)
+			c, err := a.caller()
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func (a *app) listCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&values, "values", false, "with the values")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most this `many`; 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most to show, a `number`; 0 for all")
 	cmd.Flags().BoolVar(&stale, "stale", false, "what the node has, without asking the others")
 	return cmd
 }

@@ -85,11 +85,14 @@ Exit code: the command's own (128 + N if signal N ended it), else 123 lease lost
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg.name, cfg.argv = args[0], args[1:]
+			if !cmd.Flags().Changed("grace") {
+				cfg.grace = min(cfg.grace, cfg.ttl/3)
+			}
 			return a.lock(cmd, cfg)
 		},
 	}
 	cfg.define(cmd, time.Minute)
-	cmd.Flags().DurationVar(&cfg.grace, "grace", 5*time.Second, "time to end in, between SIGTERM and the end of the lease")
+	cmd.Flags().DurationVar(&cfg.grace, "grace", 5*time.Second, "time between SIGTERM and the end of the lease; by default at most a third of it")
 	cmd.Flags().StringVar(&cfg.onLost, "on-lost", onLostTerm, "end the command when the lease is lost (term), or let it run (keep)")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitWith(a, exitFailed, err) })
 	return cmd
@@ -106,7 +109,7 @@ func (a *app) lock(cmd *cobra.Command, cfg lockConfig) error {
 	if err := cfg.validate(); err != nil {
 		return exitWith(a, exitFailed, err)
 	}
-	c, err := a.caller(cmd)
+	c, err := a.caller()
 	if err != nil {
 		return exitWith(a, exitFailed, err)
 	}
@@ -146,11 +149,8 @@ func (a *app) lock(cmd *cobra.Command, cfg lockConfig) error {
 
 // notAcquired returns the exit code for an acquire that failed.
 func notAcquired(err error) int {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		switch r.Code {
-		case wire.CodeLockHeld, wire.CodeWaitOver, wire.CodeWithdrawn:
-			return exitWaitOver
-		}
+	if r, ok := errors.AsType[*refusal](err); ok && r.Code == wire.CodeLockHeld {
+		return exitWaitOver
 	}
 	return exitFailed
 }

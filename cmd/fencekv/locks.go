@@ -34,7 +34,7 @@ func (a *app) locksListCommand() *cobra.Command {
 			if len(args) == 1 {
 				query.Set("prefix", args[0])
 			}
-			c, err := a.caller(cmd)
+			c, err := a.caller()
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (a *app) locksListCommand() *cobra.Command {
 			return a.showAs(all, func() sheet { return locksSheet(all) })
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most this `many`; 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most to show, a `number`; 0 for all")
 	cmd.Flags().BoolVar(&stale, "stale", false, "what the node has, without asking the others")
 	return cmd
 }
@@ -117,9 +117,16 @@ func lockSheet(d wire.LockDetail) sheet {
 		s.rows = append(s.rows, []string{"waiter", fmt.Sprintf("%s, for up to %s, request %s", w.Holder, duration(w.RemainingMs), w.RequestID)})
 	}
 	for _, r := range d.Refusals {
-		s.rows = append(s.rows, []string{"refused", fmt.Sprintf("%s %s, token %d, %s, request %s", r.Op, r.Code, r.Token, r.At, r.RequestID)})
+		s.rows = append(s.rows, []string{"refused", fmt.Sprintf("%s %s%s, %s, request %s", r.Op, r.Code, tokenOf(r), r.At, r.RequestID)})
 	}
 	return s
+}
+
+func tokenOf(d wire.Decision) string {
+	if d.Token == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", token %d", d.Token)
 }
 
 func (a *app) locksChangeCommand(verb, route, short string) *cobra.Command {

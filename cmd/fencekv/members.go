@@ -63,10 +63,13 @@ once it has caught up. A node started with serve --join asks for this by itself.
 // join asks the node at address who it is and the cluster to admit that.
 func (a *app) join(cmd *cobra.Command, address string) error {
 	nodes, err := parseEndpoints(address)
-	if err != nil || len(nodes) != 1 {
-		return fmt.Errorf("%q must be one URL like %s", address, defaultAddr)
+	if err != nil {
+		return err
 	}
-	c, err := a.caller(cmd)
+	if len(nodes) != 1 {
+		return fmt.Errorf("%q must be one URL", address)
+	}
+	c, err := a.caller()
 	if err != nil {
 		return err
 	}

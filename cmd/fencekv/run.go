@@ -52,6 +52,9 @@ type globalFlags struct {
 	output        string        // asTable, asJSON or asRaw
 	timeout       time.Duration // of one call with all its tries, not counting a wait for a lock
 	curl          bool
+
+	endpoints []string // addr, taken apart
+	token     uint64   // fenceToken as a number, 0 for none
 }
 
 // exitStatus ends the program with a code and prints nothing more.
@@ -91,7 +94,7 @@ Exit codes: 0 ok, 1 usage or local error, 2 server or network, 3 not found,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			err := a.flags.validate(cmd.Name())
+			err := a.completeFlags(cmd)
 			if err != nil && cmd.Name() == "lock" {
 				return exitWith(a, exitFailed, err)
 			}
@@ -113,7 +116,7 @@ Exit codes: 0 ok, 1 usage or local error, 2 server or network, 3 not found,
 		panic(err) // the flag is defined above
 	}
 	root.AddCommand(
-		a.serveCommand(), a.devCommand(), a.drillCommand(), a.drillWorkerCommand(),
+		a.serveCommand(), a.devCommand(), a.drillCommand(), a.drillWorkerCommand(), a.drillWorkerCommand(),
 		a.putCommand(), a.getCommand(), a.deleteCommand(), a.listCommand(), a.historyCommand(),
 		a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.lockCommand(), a.locksCommand(),
 		a.requestCommand(), a.decisionsCommand(), a.membersCommand(), a.statusCommand(), a.versionCommand(),
@@ -121,18 +124,42 @@ Exit codes: 0 ok, 1 usage or local error, 2 server or network, 3 not found,
 	return root
 }
 
-func (f globalFlags) validate(verb string) error {
+// completeFlags takes from the environment what does not stand on the command
+// line, and checks the whole.
+func (a *app) completeFlags(cmd *cobra.Command) (err error) {
+	f := &a.flags
 	switch {
 	case !slices.Contains([]string{asTable, asJSON, asRaw}, f.output):
 		return fmt.Errorf("--output %q must be table, json or raw", f.output)
-	case f.output == asRaw && verb != "get":
+	case f.output == asRaw && cmd.Name() != "get":
 		return errors.New("--output raw is the bytes of a value, so only get has it")
 	case f.timeout <= 0:
 		return fmt.Errorf("--timeout %s must be above zero", f.timeout)
 	case (f.cert == "") != (f.key == ""):
 		return errors.New("--cert and --key go together")
 	}
+	if f.endpoints, err = parseEndpoints(a.given(cmd, "addr", envAddr)); err != nil {
+		return fmt.Errorf("--addr (or %s): %w", envAddr, err)
+	}
+	if f.token, err = parseToken(a.given(cmd, "fence-token", envFenceToken)); err != nil {
+		return fmt.Errorf("--fence-token (or %s): %w", envFenceToken, err)
+	}
 	return nil
+}
+
+// parseToken reads a fencing token; empty is none, 0.
+func parseToken(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	token, err := wire.ParseNumber(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q %w", text, err)
+	case token == 0:
+		return 0, errors.New("tokens begin at 1")
+	}
+	return token, nil
 }
 
 // env returns an environment variable, empty if it is not set.
@@ -153,20 +180,4 @@ func (a *app) given(cmd *cobra.Command, flag, env string) string {
 		return value
 	}
 	return f.Value.String()
-}
-
-// fenceToken returns the fencing token of writes, 0 for none.
-func (a *app) fenceToken(cmd *cobra.Command) (uint64, error) {
-	text := a.given(cmd, "fence-token", envFenceToken)
-	if text == "" {
-		return 0, nil
-	}
-	token, err := wire.ParseNumber(text)
-	if err == nil && token == 0 {
-		err = errors.New("tokens begin at 1")
-	}
-	if err != nil {
-		return 0, fmt.Errorf("--fence-token (or %s) %q: %w", envFenceToken, text, err)
-	}
-	return token, nil
 }

@@ -75,7 +75,7 @@ func (c *serveConfig) validate() error {
 		return errors.New("--data is empty")
 	case c.RaftRTT < time.Millisecond || c.RaftRTT > time.Second:
 		return fmt.Errorf("--raft-rtt %s must be 1ms to 1s", c.RaftRTT)
-	case c.LogStore != "wal" && c.LogStore != "boltdb":
+	case c.LogStore != cluster.LogStoreWAL && c.LogStore != cluster.LogStoreBolt:
 		return fmt.Errorf("--log-store %q must be wal or boltdb", c.LogStore)
 	case c.SnapshotInterval < 5*time.Millisecond:
 		return fmt.Errorf("--snapshot-interval %s must be at least 5ms", c.SnapshotInterval)

@@ -63,18 +63,18 @@ func loadServeConfig(flags *pflag.FlagSet, environ []string) (serveConfig, error
 	}
 	k.Delete("config")
 	k.Delete("help")
-	if err := k.UnmarshalWithConf("", nil, koanf.UnmarshalConf{DecoderConfig: decoder(&cfg)}); err != nil {
+	if err := k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: decoder()}); err != nil {
 		return cfg, fmt.Errorf("read settings: %w", err)
 	}
 	cfg.complete(func(flag string) bool { return slices.Contains(decided, flag) })
 	return cfg, cfg.validate()
 }
 
-// decoder fills cfg and refuses what does not fit: no number is taken for a
+// decoder refuses what does not fit: no number is taken for a
 // truth, and none for a time without its unit.
-func decoder(cfg *serveConfig) *mapstructure.DecoderConfig {
+func decoder() *mapstructure.DecoderConfig {
 	return &mapstructure.DecoderConfig{
-		Result:      cfg,
+		TagName:     "koanf",
 		ErrorUnused: true,
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			parsePeers,

@@ -29,14 +29,11 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(cmd *cobra.Command) error {
-	endpoints, err := parseEndpoints(a.given(cmd, "addr", envAddr))
-	if err != nil {
-		return err
-	}
+	endpoints := a.flags.endpoints
 	answers, errs := make([]*answer, len(endpoints)), make([]error, len(endpoints))
 	var all sync.WaitGroup
 	for i, endpoint := range endpoints {
-		c, err := a.caller(cmd)
+		c, err := a.caller()
 		if err != nil {
 			return err
 		}

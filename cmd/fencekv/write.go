@@ -31,7 +31,7 @@ func (f *writeFlags) define(cmd *cobra.Command) {
 	flags.Uint64Var(&f.ifRevision, "if-revision", 0, "only if the key is at this `revision`")
 	flags.StringVar(&f.reason, "reason", "", "`text` kept in the history")
 	flags.BoolVar(&f.noLock, "no-lock", false, "refuse a fenced key instead of taking its lock for the write")
-	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for that lock")
+	flags.DurationVar(&f.wait, "wait", 2*time.Second, "how long to wait for that lock")
 	cmd.MarkFlagsMutuallyExclusive("no-lock", "wait")
 }
 
@@ -76,11 +76,8 @@ func (f *writeFlags) header(cmd *cobra.Command, token uint64) (http.Header, erro
 // turns out to be fenced and there is no token to present, it takes the key's
 // lock first and releases it behind.
 func (a *app) write(cmd *cobra.Command, key string, op *operation, f *writeFlags) error {
-	token, err := a.fenceToken(cmd)
-	if err != nil {
-		return err
-	}
-	c, err := a.caller(cmd)
+	token := a.flags.token
+	c, err := a.caller()
 	if err != nil {
 		return err
 	}

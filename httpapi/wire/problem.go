@@ -24,7 +24,7 @@ func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 type Facts struct {
 	Resource    string       `json:"resource,omitempty"` // scope of the request: a key, or the resource of a lock or transaction
 	Key         string       `json:"key,omitempty"`      // the key that decided, when it is not Resource itself
-	Token       uint64       `json:"token,omitempty"`    // presented, or granted
+	Token       uint64       `json:"token,omitempty"`    // presented, granted, or of the lock in the way
 	MaxToken    uint64       `json:"maxToken,omitempty"`
 	EnforcedBy  *Enforcement `json:"enforcedBy,omitempty"`
 	Issued      uint64       `json:"issued,omitempty"` // newest token issued for the resource
