@@ -3,7 +3,6 @@ package test
 import (
 	"fmt"
 	"go/ast"
-	"slices"
 	"strings"
 )
 
@@ -91,52 +90,74 @@ func functionRule() rule {
 	}
 }
 
-// sleepRule bans waiting by guess from tests. In a bubble of testing/synctest
-// time is simulated and a sleep is exact, so the function literal given to
-// synctest.Test is free to. So are the files of bubbled, whose functions are
-// only ever called in one.
+// sleepRule bans waiting by guess from tests. A sleep between two looks at a
+// condition, at the end of each turn of its loop, is no guess. Nor is one in a
+// bubble of testing/synctest, where time is simulated and exact: in the function
+// literal given to synctest.Test, or in a file of bubbled.
 func sleepRule() rule {
-	bubbled := bubbledFiles()
 	check := func(t tree) (found []string) {
 		for _, f := range t.files {
-			if !f.test() && f.room() != "test" || slices.Contains(bubbled, f.path) {
+			if !f.test() && f.room() != "test" || bubbled()[f.path] != "" {
 				continue
 			}
-			ast.Inspect(f.syntax, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok {
-					return true
-				}
-				if calls(call, "synctest", "Test") {
-					return false
-				}
-				if calls(call, "time", "Sleep") {
-					found = append(found, f.at(call)+": wait for a condition with a limit, not for a guess")
-				}
-				return true
-			})
+			for _, call := range sleeps(f.syntax) {
+				found = append(found, f.at(call)+": wait for a condition with a limit, not for a guess")
+			}
 		}
 		return found
 	}
 	return rule{
 		name: "no sleep", check: check,
 		bad: map[string]string{
-			"fsm/a_test.go": `func f() { time.Sleep(1) }`,
-			"test/x/a.go":   `func f() { time.Sleep(1) }`,
+			"fsm/a_test.go":         `func f() { time.Sleep(1) }`,
+			"test/x/a.go":           `func f() { time.Sleep(1) }`,
+			"fsm/a_test.go first":   `func f() { for !met() { time.Sleep(1); look() } }`,
+			"fsm/a_test.go forever": `func f() { for ; ; time.Sleep(1) {} }`,
 			"cluster/a_test.go": "func f() { synctest.Test(t, func(t *testing.T) { time.Sleep(1) })\n" +
 				"time.Sleep(1) }",
 		},
 		good: map[string]string{
-			"cluster/a_test.go": `func f() { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }`,
-			"cluster/a.go":      `func f() { time.Sleep(1) }`,
+			"cluster/a_test.go":   `func f() { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }`,
+			"cluster/c_test.go":   `func f() { for !met() { look(); time.Sleep(1) } }`,
+			"cluster/b_test.go":   `func f() { for ; !met(); time.Sleep(1) {} }`,
+			"cluster/sim_test.go": `func f() { time.Sleep(1) }`,
+			"cluster/a.go":        `func f() { time.Sleep(1) }`,
 		},
 	}
 }
 
-// bubbledFiles lists test files whose functions run inside a bubble although
-// the call that opens it stands elsewhere.
-func bubbledFiles() []string {
-	return nil
+// sleeps returns the calls of time.Sleep that wait by guess.
+func sleeps(syntax *ast.File) (found []*ast.CallExpr) {
+	polls := map[ast.Node]bool{}
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ForStmt:
+			turn := append([]ast.Stmt{n.Post}, n.Body.List...)
+			for _, end := range []ast.Stmt{turn[0], turn[len(turn)-1]} {
+				if sleep, ok := end.(*ast.ExprStmt); ok && n.Cond != nil {
+					polls[sleep.X] = true
+				}
+			}
+		case *ast.CallExpr:
+			if calls(n, "synctest", "Test") {
+				return false
+			}
+			if calls(n, "time", "Sleep") && !polls[n] {
+				found = append(found, n)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// bubbled lists the test files whose functions run inside a bubble although the
+// call that opens it stands elsewhere, and says where.
+func bubbled() map[string]string {
+	return map[string]string{
+		"cluster/sim_test.go":    "all below simulate, which TestSimulation runs in a bubble per seed",
+		"cluster/simnet_test.go": "the network of that simulation",
+	}
 }
 
 func calls(call *ast.CallExpr, pkg, name string) bool {

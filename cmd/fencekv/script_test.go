@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NODE", "http://"+n.http)
 			env.Setenv(envAddr, "http://"+n.http)
 			env.Setenv("USER", "kim")
+			env.Setenv("GORACE", "atexit_sleep_ms=10") // not a second for every command
 			env.Defer(func() { n.signal(syscall.SIGKILL) })
 			return nil
 		},
