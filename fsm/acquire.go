@@ -4,15 +4,13 @@ import "math"
 
 // acquire grants the lock, queues the request, or says who is in the way.
 func (b *Batch) acquire(op *Acquire) Decision {
-	r, refusal := b.recorded(op.Resource)
-	if r != nil {
+	if r, refusal := b.recorded(op.Resource); refusal != "" {
+		return b.refuseRequest(refusal)
+	} else if r != nil {
 		return b.replayGrant(op, r)
 	}
 	if w := b.s.Waiter(op.Resource, b.cmd.Request.ID); w != nil {
 		return b.wait(op, w)
-	}
-	if refusal != "" {
-		return b.refuseRequest(refusal)
 	}
 	f := b.s.Fence(op.Resource)
 	if f != nil && f.External && !op.Adopt {

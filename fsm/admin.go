@@ -7,7 +7,7 @@ func (b *Batch) revoke(op *Revoke) Decision {
 	if r, refusal := b.recorded(op.Resource); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
-		return replay(r)
+		return b.replayLock(r)
 	}
 	f := b.s.Fence(op.Resource)
 	if f == nil || f.Issued == 0 && !f.External {
@@ -44,7 +44,7 @@ func (b *Batch) require(op *Require) Decision {
 	if r, refusal := b.recorded(op.Resource); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
-		return replay(r)
+		return b.replayLock(r)
 	}
 	if d, full := b.full(); full {
 		return d
@@ -70,7 +70,9 @@ func (b *Batch) purge(op *Purge) Decision {
 	if r, refusal := b.recorded(op.Prefix); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
-		return replay(r)
+		d := replay(r)
+		d.MaxToken = b.s.absent(op.Prefix)
+		return d
 	}
 	if d, full := b.full(); full {
 		return d
@@ -88,15 +90,23 @@ func (b *Batch) purge(op *Purge) Decision {
 	}
 	d := Decision{
 		Outcome: OutcomeApplied, Code: Purged, Revision: revision,
-		MaxToken: floor, Count: uint64(len(keys)), Remaining: more,
+		MaxToken: b.s.absent(op.Prefix), Count: uint64(len(keys)), Remaining: more,
 	}
 	b.recordLock(op.Prefix, d)
 	b.lockEvent(named(d, KindPurge, op.Prefix, b.cmd.Request.ID))
 	return d
 }
 
+// absent returns the floor that purges left on the prefix, or 0.
+func (s *State) absent(prefix string) uint64 {
+	if a, ok := s.absents.Get(prefix); ok {
+		return a.Floor
+	}
+	return 0
+}
+
 func (b *Batch) setAbsent(prefix string, floor, revision uint64) {
-	if old, ok := b.s.absents.Get(prefix); ok && old.Floor >= floor {
+	if b.s.absent(prefix) >= floor {
 		return
 	}
 	e := b.enforcement(floor, "", CausePurge, revision)
@@ -128,8 +138,7 @@ func (s *State) purgeable(prefix string) (keys []string, more bool) {
 		if len(keys) > MaxPurge {
 			break
 		}
-		waiter := s.firstWaiter(f.Resource, 0)
-		waited := waiter != nil && waiter.Resource == f.Resource
+		_, waited := s.lengths.Get(f.Resource)
 		if isPrefix(f.Resource) || f.External || f.Lock != nil || waited ||
 			s.current(f.Resource) != 0 || f.leaves() > lowest {
 			continue
@@ -141,7 +150,8 @@ func (s *State) purgeable(prefix string) (keys []string, more bool) {
 		if tombstones > MaxPurge {
 			break
 		}
-		if e.Now.Deleted && s.Fence(e.Key) == nil {
+		_, waited := s.lengths.Get(e.Key)
+		if e.Now.Deleted && s.Fence(e.Key) == nil && !waited {
 			keys = append(keys, e.Key)
 			tombstones++
 		}

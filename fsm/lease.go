@@ -58,7 +58,7 @@ func (b *Batch) release(op *Release) Decision {
 	if r, refusal := b.recorded(op.Resource); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
-		return replay(r)
+		return b.replayLock(r)
 	}
 	f := b.s.Fence(op.Resource)
 	if f == nil || f.Lock == nil || f.Lock.LeaseID != op.LeaseID {
@@ -73,6 +73,16 @@ func (b *Batch) release(op *Release) Decision {
 	b.recordLock(op.Resource, d)
 	b.lockEvent(named(d, KindRelease, op.Resource, b.cmd.Request.ID))
 	b.grantNext(op.Resource)
+	return d
+}
+
+// replayLock repeats what was decided on a lock, with what is enforced there
+// today.
+func (b *Batch) replayLock(r *Record) Decision {
+	d := replay(r)
+	if f := b.s.Fence(r.Scope()); f != nil {
+		d.MaxToken, d.Issued = f.MaxToken, f.Issued
+	}
 	return d
 }
 

@@ -74,7 +74,7 @@ func (m *model) grant(w fsm.Waiter, ifToken uint64) fsm.Decision {
 	token := m.header.Token + 1
 	if f.External {
 		token = max(token, f.MaxToken+1)
-		f.External, f.Issues = false, []fsm.Issue{{Token: f.MaxToken}}
+		f.External, f.Issues = false, []fsm.Issue{{Token: f.MaxToken, Holder: f.Enforced.Holder}}
 	}
 	m.header.Token, f.Issued = token, token
 	f.Issues = append(f.Issues, fsm.Issue{Token: token, Holder: w.Holder})
@@ -150,10 +150,12 @@ func (m *model) acquire(c *fsm.Command, op *fsm.Acquire) fsm.Decision {
 		d.Outcome, d.Code, d.Revision, d.Continuity = fsm.OutcomeReplayed, fsm.Granted, record.Revision, record.More.Continuity
 		return d
 	case record != nil:
-		return m.notHolder(op.Resource)
+		d := m.notHolder(op.Resource)
+		d.Token = record.Token
+		return d
 	}
 	if w := m.waiting(op.Resource, c.Request.ID); w != nil {
-		return m.waitOn(c, op, w)
+		return m.waitOn(op, w)
 	}
 	switch {
 	case m.forgotten(c.Request):
@@ -198,11 +200,8 @@ func (m *model) place(w *fsm.Waiter) fsm.Decision {
 }
 
 // waitOn is an acquire whose request waits already.
-func (m *model) waitOn(c *fsm.Command, op *fsm.Acquire, w *fsm.Waiter) fsm.Decision {
-	switch {
-	case w.Fingerprint != c.Request.Fingerprint:
-		return m.refuse(fsm.RequestMismatch)
-	case op.WaitMs == 0:
+func (m *model) waitOn(op *fsm.Acquire, w *fsm.Waiter) fsm.Decision {
+	if op.WaitMs == 0 {
 		m.header.Revision++
 		m.leave(w, fsm.Withdrawn)
 		m.wake()
@@ -262,7 +261,14 @@ func (m *model) administer(c *fsm.Command, act func() fsm.Decision) fsm.Decision
 	case code != "":
 		return m.refuse(code)
 	case record != nil:
-		return m.answer(record)
+		d := m.answer(record)
+		if f := m.fences[scopeOf(c.Op)]; f != nil && c.Op.Kind() != fsm.KindPurge {
+			d.MaxToken, d.Issued = f.MaxToken, f.Issued
+		}
+		if a := m.absents[scopeOf(c.Op)]; a != nil && c.Op.Kind() == fsm.KindPurge {
+			d.MaxToken = a.Floor
+		}
+		return d
 	case m.forgotten(c.Request):
 		return m.expired()
 	}
@@ -395,7 +401,9 @@ func (m *model) purge(c *fsm.Command, op *fsm.Purge) fsm.Decision {
 		}
 		if floor > 0 {
 			m.leaveFloor(op.Prefix, floor, c.Request.ID)
-			d.MaxToken = floor
+		}
+		if a := m.absents[op.Prefix]; a != nil {
+			d.MaxToken = a.Floor
 		}
 		return d
 	})

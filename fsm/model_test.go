@@ -242,7 +242,10 @@ func (m *model) remember(op fsm.Op, r fsm.Request, record fsm.Record) {
 // known is the request rule for what the first command under an ID decided.
 func (m *model) known(op fsm.Op, r fsm.Request) (*fsm.Record, fsm.Code) {
 	record := m.record(scopeOf(op), r.ID)
+	w := m.waiting(scopeOf(op), r.ID)
 	switch {
+	case w != nil && w.Fingerprint != r.Fingerprint:
+		return nil, fsm.RequestMismatch
 	case record == nil || r.ID == "":
 		return nil, ""
 	case record.Verdict == fsm.VerdictSealed:

@@ -189,7 +189,7 @@ func (m *model) replay(r *fsm.Record, id string, passes map[string]pass) fsm.Dec
 	if !rose {
 		m.header.Revision--
 	}
-	if r.Op != fsm.KindTxn {
+	if passes[scopeOfRecord(r)].token > 0 {
 		d.MaxToken, _ = m.enforced(scopeOfRecord(r))
 	}
 	return d

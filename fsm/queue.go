@@ -21,9 +21,6 @@ func (b *Batch) join(op *Acquire) Decision {
 // wait answers the resend of an acquire that stands in the queue: it keeps its
 // place and waits as long as the resend says.
 func (b *Batch) wait(op *Acquire, w *Waiter) Decision {
-	if w.Fingerprint != b.cmd.Request.Fingerprint {
-		return b.refuse(RequestMismatch)
-	}
 	if op.WaitMs == 0 {
 		in, _ := b.s.blocker(op.Resource)
 		b.endWait(w, Withdrawn)
@@ -71,8 +68,9 @@ func (b *Batch) leave(w *Waiter) {
 	}
 }
 
-// endWait takes w out of the queue for good and serves those it held up.
-func (b *Batch) endWait(w *Waiter, code Code) {
+// endWait takes w out of the queue for good, at the revision it returns, and
+// serves those it held up.
+func (b *Batch) endWait(w *Waiter, code Code) uint64 {
 	b.leave(w)
 	d := Decision{
 		Code: code, Revision: b.nextRevision(), Holder: w.Holder,
@@ -80,11 +78,13 @@ func (b *Batch) endWait(w *Waiter, code Code) {
 	}
 	b.lockEvent(named(d, KindAcquire, w.Resource, w.RequestID))
 	b.grantNext(w.Resource)
+	return d.Revision
 }
 
 func (b *Batch) withdraw(op *Withdraw) Decision {
+	d := Decision{Outcome: OutcomeApplied, Code: Withdrawn, Revision: b.s.revision}
 	if w := b.s.Waiter(op.Resource, b.cmd.Request.ID); w != nil {
-		b.endWait(w, Withdrawn)
+		d.Revision = b.endWait(w, Withdrawn)
 	}
-	return Decision{Outcome: OutcomeApplied, Code: Withdrawn, Revision: b.s.revision}
+	return d
 }

@@ -130,9 +130,6 @@ func (a *author) next(s *fsm.State, c choices) (entry, bool) {
 	if sequenced(op) && c.of(2) == 0 {
 		r.ID = ""
 	}
-	if s.Waiter(scopeOf(op), r.ID) != nil && op.Kind() != fsm.KindAcquire && op.Kind() != fsm.KindSeal && op.Kind() != fsm.KindWithdraw { // XXX finding A
-		r.ID = fmt.Sprint("n", a.at.Index)
-	}
 	if c.of(4) == 3 {
 		h := s.Horizon()
 		r.HasBase, r.Base = true, pick(&c, s.Revision(), h, h-min(h, 1), 0)

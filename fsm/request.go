@@ -2,14 +2,19 @@ package fsm
 
 // recorded is rule 2: what the store remembers of the command's request ID. It
 // returns the record to answer from, or the refusal, or neither for a request
-// that is new.
+// that is new or, as only an acquire can be, waiting.
 func (b *Batch) recorded(scope string) (*Record, Code) {
 	q := &b.cmd.Request
 	if q.ID == "" {
 		return nil, ""
 	}
 	r := b.s.Record(scope, q.ID)
+	w := b.s.Waiter(scope, q.ID)
 	switch {
+	case w != nil && w.Fingerprint != q.Fingerprint:
+		return nil, RequestMismatch
+	case w != nil:
+		return nil, ""
 	case r == nil && q.HasBase && q.Base < b.s.horizon:
 		return nil, RequestExpired
 	case r == nil:
@@ -66,11 +71,12 @@ func (b *Batch) recordRefusal(scope string, d Decision) Decision {
 	return d
 }
 
-// replay answers from a record as the first time.
+// replay answers from a record as the first time. What is enforced today is for
+// the caller to add.
 func replay(r *Record) Decision {
 	d := Decision{
 		Outcome: OutcomeReplayed, Code: codeOf(r), Revision: r.Revision, Version: r.Version,
-		Created: r.Created, Token: r.Token, MaxToken: r.Token,
+		Created: r.Created, Token: r.Token,
 	}
 	if m := r.More; m != nil {
 		d.LeaseID, d.Holder, d.TTLMs, d.DeadlineMs = m.LeaseID, m.Holder, m.TTLMs, m.DeadlineMs

@@ -22,7 +22,7 @@ func (s *State) cover(resource string) cover {
 	})
 	if s.absents.Len() > 0 && (len(c.fences) == 0 || c.fences[len(c.fences)-1].Resource != resource) {
 		covering(resource, func(r string) bool {
-			if a, ok := s.absents.Get(r); ok && isPrefix(r) {
+			if a, ok := s.absents.Get(r); ok && r != resource {
 				c.absent = true
 				c.raise(a.Floor, a.Set)
 			}
@@ -111,7 +111,13 @@ type raising struct {
 	token    uint64
 	home     string
 	key      string
+	holder   string // of the token
 	revision uint64
+}
+
+func (s *State) raising(token uint64, home, key string) raising {
+	issue, _ := s.Fence(home).issue(token)
+	return raising{token: token, home: home, key: key, holder: issue.Holder}
 }
 
 // rises reports whether anything would change.
@@ -129,8 +135,7 @@ func (b *Batch) raise(r raising) {
 	if !b.s.rises(r) {
 		return
 	}
-	issue, _ := b.s.Fence(r.home).issue(r.token)
-	e := b.enforcement(r.token, issue.Holder, CauseWrite, r.revision)
+	e := b.enforcement(r.token, r.holder, CauseWrite, r.revision)
 	external := b.s.Fence(r.home) == nil
 	b.raiseFence(r.home, e, external)
 	b.raiseFence(r.key, e, external)

@@ -33,8 +33,7 @@ func (b *Batch) txn(op *Txn) Decision {
 		}
 		r := raises[i]
 		r.revision = revision
-		issue, _ := b.s.Fence(r.home).issue(r.token)
-		d.Versions = append(d.Versions, b.store(one, revision, r.token, issue.Holder).Version)
+		d.Versions = append(d.Versions, b.store(one, r).Version)
 		b.raise(r)
 		d.Token = max(d.Token, r.token)
 	}
@@ -63,7 +62,7 @@ func (b *Batch) judgeTxn(op *Txn) ([]raising, Decision, bool) {
 		for _, token := range op.Tokens {
 			home, code := c.judge(key, token, false)
 			if code == "" {
-				raises[i] = raising{token: token, home: home, key: key}
+				raises[i] = b.s.raising(token, home, key)
 				refusal = ""
 				break
 			}

@@ -13,7 +13,7 @@ func (b *Batch) write(op Op) Decision {
 	if r, refusal := b.recorded(key); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
-		return b.replayWrite(r, []raising{{token: token, home: home, key: key}})
+		return b.replayWrite(r, []raising{b.s.raising(token, home, key)})
 	}
 	if last, d, next := b.sequenced(home, token, number); last != nil {
 		return replaySequence(op.Kind(), last)
@@ -26,15 +26,15 @@ func (b *Batch) write(op Op) Decision {
 	if d, ok := b.within(op); !ok {
 		return d
 	}
-	revision := b.nextRevision()
-	issue, _ := b.s.Fence(home).issue(token)
-	d := b.store(op, revision, token, issue.Holder)
-	b.raise(raising{token: token, home: home, key: key, revision: revision})
-	b.record(key, Record{Verdict: VerdictApplied, Created: d.Created, Revision: revision, Version: d.Version, Token: token})
+	raise := b.s.raising(token, home, key)
+	raise.revision = b.nextRevision()
+	d := b.store(op, raise)
+	b.raise(raise)
+	b.record(key, Record{Verdict: VerdictApplied, Created: d.Created, Revision: d.Revision, Version: d.Version, Token: token})
 	if number != 0 {
 		b.advance(home, Sequence{
 			Token: token, Number: number, Key: key,
-			Revision: revision, Version: d.Version, Created: d.Created,
+			Revision: d.Revision, Version: d.Version, Created: d.Created,
 		})
 	}
 	return d
@@ -102,18 +102,18 @@ func (b *Batch) within(op Op) (Decision, bool) {
 }
 
 // store changes the key and returns the decision on a single write of it.
-func (b *Batch) store(op Op, revision, token uint64, holder string) Decision {
+func (b *Batch) store(op Op, by raising) Decision {
 	key, _ := target(op)
 	old := b.s.Entry(key)
 	v := &Value{
-		Version: 1, Revision: revision, Token: token, Holder: holder,
+		Version: 1, Revision: by.revision, Token: by.token, Holder: by.holder,
 		RequestID: b.cmd.Request.ID, Author: b.cmd.Request.Author, Reason: b.cmd.Request.Reason,
 		WallMs: b.cmd.Stamp.WallMs,
 	}
 	if old != nil {
 		v.Version = old.Now.Version + 1
 	}
-	d := Decision{Outcome: OutcomeApplied, Code: Deleted, Revision: revision, Version: v.Version, Token: token, MaxToken: token}
+	d := Decision{Outcome: OutcomeApplied, Code: Deleted, Revision: by.revision, Version: v.Version, Token: by.token, MaxToken: by.token}
 	existed := b.s.current(key) != 0
 	if put, ok := op.(*Put); ok {
 		v.Data, v.ContentType = put.Value, put.ContentType
