@@ -49,10 +49,7 @@ func (b *Batch) require(op *Require) Decision {
 	if d, full := b.full(); full {
 		return d
 	}
-	next := Fence{Resource: op.Resource}
-	if f := b.s.Fence(op.Resource); f != nil {
-		next = *f
-	}
+	next := b.fence(op.Resource)
 	next.Required = true
 	b.setFence(&next)
 	d := Decision{

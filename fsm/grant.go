@@ -5,10 +5,7 @@ import "slices"
 // grant gives w the lock with the next token, from this moment on the cluster
 // clock, whether w asks now or waited.
 func (b *Batch) grant(w *Waiter, continuity bool) Decision {
-	next := Fence{Resource: w.Resource}
-	if f := b.s.Fence(w.Resource); f != nil {
-		next = *f
-	}
+	next := b.fence(w.Resource)
 	token := b.s.token + 1
 	if next.External {
 		token = max(b.s.token, next.MaxToken) + 1

@@ -63,13 +63,22 @@ func (m *model) wake() {
 	}
 }
 
+// begin gives a resource its fence, on which a key keeps what a purge left.
+func (m *model) begin(resource string) *fsm.Fence {
+	f := &fsm.Fence{Resource: resource}
+	if len(m.overhead(resource)) > 0 && !strings.HasSuffix(resource, "/") {
+		f.MaxToken, f.Enforced = m.enforced(resource)
+	}
+	m.fences[resource] = f
+	return f
+}
+
 // grant gives w its lock, whatever it had to wait for.
 func (m *model) grant(w fsm.Waiter, ifToken uint64) fsm.Decision {
 	m.header.Revision++
 	f := m.fences[w.Resource]
 	if f == nil {
-		f = &fsm.Fence{Resource: w.Resource}
-		m.fences[w.Resource] = f
+		f = m.begin(w.Resource)
 	}
 	token := m.header.Token + 1
 	if f.External {
@@ -336,7 +345,7 @@ func (m *model) require(c *fsm.Command, op *fsm.Require) fsm.Decision {
 	return m.administer(c, func() fsm.Decision {
 		m.header.Revision++
 		if m.fences[op.Resource] == nil {
-			m.fences[op.Resource] = &fsm.Fence{Resource: op.Resource}
+			m.begin(op.Resource)
 		}
 		m.fences[op.Resource].Required = true
 		d := fsm.Decision{Issued: m.fences[op.Resource].Issued}

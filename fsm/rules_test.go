@@ -395,3 +395,26 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d events kept", n)
 	}
 }
+
+// TestPurgedKeyStaysFenced: a token that was refused on a key before it was
+// purged is refused there afterwards, also once the key has a new fence.
+func TestPurgedKeyStaysFenced(t *testing.T) {
+	refence := map[string]fsm.Op{
+		"a lock in mode write": &fsm.Acquire{Resource: "app/x", Holder: "C", LeaseID: "lc", TTLMs: 1_000, Mode: fsm.ModeWrite},
+		"require":              &fsm.Require{Resource: "app/x"},
+	}
+	for name, op := range refence {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.do("a-lock", &fsm.Acquire{Resource: "app/", Holder: "A", LeaseID: "la", TTLMs: 1_000, Mode: fsm.ModeWrite})
+			w.sleep(1_000)
+			b := w.do("b-lock", &fsm.Acquire{Resource: "app/x", Holder: "B", LeaseID: "lb", TTLMs: 1_000})
+			w.is(w.do("b-put", &fsm.Put{Key: "app/x", Token: b.Token}), fsm.OutcomeApplied, fsm.Written)
+			w.is(w.do("b-delete", &fsm.Delete{Key: "app/x", Token: b.Token}), fsm.OutcomeApplied, fsm.Deleted)
+			w.sleep(1_000)
+			w.is(w.do("purge", &fsm.Purge{Prefix: "app/"}), fsm.OutcomeApplied, fsm.Purged)
+			w.do("refence", op)
+			w.is(w.do("a-put", &fsm.Put{Key: "app/x", Token: a.Token}), fsm.OutcomeRefused, fsm.StaleOwner)
+		})
+	}
+}

@@ -172,6 +172,20 @@ func (b *Batch) enforcement(token uint64, holder string, cause Cause, revision u
 	}
 }
 
+// fence returns a copy of the resource's fence to change, or the beginning of
+// one. What a purge left enforced on a key goes on in the fence that takes the
+// place of the floor: else a token that was refused would be good again.
+func (b *Batch) fence(resource string) Fence {
+	if f := b.s.Fence(resource); f != nil {
+		return *f
+	}
+	f := Fence{Resource: resource}
+	if c := b.s.cover(resource); c.absent && !isPrefix(resource) {
+		f.MaxToken, f.Enforced = c.enforced, c.by
+	}
+	return f
+}
+
 func (b *Batch) setFence(f *Fence) {
 	b.s.fences.Set(f.Resource, f)
 	if f.Lock != nil {
