@@ -43,16 +43,15 @@ func (n *Node) leadLoop() {
 		case <-n.ctx.Done():
 			n.leave()
 			return
+		case <-n.down:
+			n.leave()
+			n.fail(&Error{Reason: Removed})
+			return
 		case <-r.LeaderCh():
 		case <-n.wake:
 		case <-timer.C:
 		}
 		n.look(r)
-		if r.State() == raft.Shutdown && n.ctx.Err() == nil {
-			n.leave()
-			n.fail(&Error{Reason: Removed})
-			return
-		}
 		timer.Reset(n.nextLook())
 	}
 }
@@ -75,7 +74,11 @@ func (n *Node) look(r *raft.Raft) {
 // enter begins to lead: after the Barrier the state holds everything that was
 // ever acknowledged. It returns nil when leadership did not last that long.
 func (n *Node) enter(r *raft.Raft, term uint64) *leadership {
-	if err := r.Barrier(0).Error(); err != nil {
+	var err error
+	if !n.untilDown(func() { err = r.Barrier(0).Error() }) {
+		return nil
+	}
+	if err != nil {
 		n.log.Debug("barrier", "term", term, "error", err)
 		return nil
 	}
@@ -139,7 +142,7 @@ func (n *Node) reign(lead *leadership) {
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
 	for {
-		n.record(&fsm.Found{ClusterID: n.cfg.Identity.ClusterID}, n.store.state().ClusterID() != "")
+		n.record(&fsm.Found{ClusterID: n.ClusterID()}, n.store.state().ClusterID() != "")
 		if s := n.cfg.Settings; s != nil {
 			n.record(&fsm.Configure{Settings: *s}, n.store.state().Settings() == *s)
 		}

@@ -33,6 +33,7 @@ type Node struct {
 	ctx    context.Context // ends when the node stops
 	tasks  sync.WaitGroup
 
+	down     chan struct{} // closed when Raft shuts down, by our hand or its own
 	failOnce sync.Once
 	done     chan struct{}
 	err      error // set before done closes
@@ -46,6 +47,8 @@ func Start(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("cluster config: %w", err)
 	}
+	self := *cfg.Identity // SaveClusterID may write to the caller's
+	cfg.Identity = &self
 	start, err := plan(cfg)
 	if err != nil {
 		return nil, err
@@ -54,9 +57,10 @@ func Start(cfg Config) (*Node, error) {
 		cfg: cfg, log: cfg.Logger.Named("cluster"),
 		queue: make(chan *proposal, cfg.MaxPending),
 		wake:  make(chan struct{}, 1),
+		down:  make(chan struct{}),
 		done:  make(chan struct{}),
 	}
-	n.clusterID.Store(&cfg.Identity.ClusterID)
+	n.clusterID.Store(&self.ClusterID)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.store = newStore(n.fail, n.poke)
 	n.run(func() {
@@ -66,7 +70,7 @@ func Start(cfg Config) (*Node, error) {
 		if n.raft.Load() == nil {
 			return
 		}
-		n.run(n.propose)
+		n.run(func() { n.untilDown(n.propose) })
 		n.run(n.leadLoop)
 		n.run(n.announce)
 		n.run(n.snapshotByAge)
@@ -82,14 +86,37 @@ func (n *Node) run(task func()) {
 	}()
 }
 
+// untilDown runs what waits for answers of Raft and reports whether it came to
+// its end: a Raft that shuts down never answers what still stands in its queue.
+func (n *Node) untilDown(task func()) bool {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		task()
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-n.down:
+		return false
+	}
+}
+
 // startRaft opens Raft on the node's stores and takes up its state.
 func (n *Node) startRaft() error {
 	r, err := raft.NewRaft(n.cfg.raftConfig(), n.store, n.cfg.Stores.Log, n.cfg.Stores.Stable, n.cfg.Stores.Snapshots, n.cfg.Raft)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
+	// Its state says Shutdown for a moment only when it led before.
+	r.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
+		if state, ok := o.Data.(raft.RaftState); ok && state == raft.Shutdown {
+			close(n.down)
+		}
+		return false
+	}))
 	n.raft.Store(r)
-	n.log.Info("raft started", "server", n.cfg.Identity.ServerID(), "cluster", n.cfg.Identity.ClusterID)
+	n.log.Info("raft started", "server", n.cfg.Identity.ServerID(), "cluster", n.ClusterID())
 	return nil
 }
 
@@ -130,20 +157,20 @@ func (n *Node) Err() error {
 }
 
 // Close leaves in good order: no new proposals; leadership handed over, so that
-// the others need not wait for an election; Raft stopped, which answers what is
-// in flight; transport and stores closed last. It waits for each step no longer
-// than ctx. The stores are the caller's to close afterwards.
+// the others need not wait for an election; what is in flight answered, for
+// which Raft still has to run; Raft stopped; the transport closed last. It waits
+// for each step no longer than ctx. The stores are the caller's to close
+// afterwards.
 func (n *Node) Close(ctx context.Context) error {
-	r := n.raft.Load()
 	n.HandOver()
 	n.leave()
 	n.cancel()
-	var err error
-	if r != nil {
-		err = within(ctx, func() error { return r.Shutdown().Error() })
+	err := within(ctx, func() error { n.tasks.Wait(); return nil })
+	if r := n.raft.Load(); r != nil {
+		err = errors.Join(err, within(ctx, func() error { return r.Shutdown().Error() }))
 	}
 	n.fail(nil)
-	return errors.Join(err, within(ctx, func() error { n.tasks.Wait(); return nil }))
+	return err
 }
 
 // HandOver gives leadership to another voter, if this node leads and there is

@@ -23,7 +23,7 @@ const (
 // proposal is a command on its way into the log.
 type proposal struct {
 	entry  []byte
-	taken  atomic.Bool // by the proposer or, to give up, by its caller: whoever is first
+	taken  atomic.Bool
 	answer chan answer // holds one
 }
 
@@ -31,6 +31,17 @@ type answer struct {
 	decision *fsm.Decision
 	err      error
 }
+
+func (a answer) result() (fsm.Decision, error) {
+	if a.err != nil {
+		return fsm.Decision{}, a.err
+	}
+	return *a.decision, nil
+}
+
+// take decides between the proposer and a caller that gives up: the proposal
+// belongs to whoever takes it first.
+func (p *proposal) take() bool { return p.taken.CompareAndSwap(false, true) }
 
 // Propose commits c on this node, which must be the leader, and returns what
 // was decided. The error is an *fsm.InvalidError (nothing was proposed) or an
@@ -47,17 +58,23 @@ func (n *Node) Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, error
 	if err := n.enqueue(p); err != nil {
 		return fsm.Decision{}, err
 	}
+	var reason error
 	select {
 	case a := <-p.answer:
-		if a.err != nil {
-			return fsm.Decision{}, a.err
-		}
-		return *a.decision, nil
+		return a.result()
 	case <-ctx.Done():
-		if p.taken.CompareAndSwap(false, true) {
-			return fsm.Decision{}, &Error{Reason: TimedOut, Err: ctx.Err()}
-		}
-		return fsm.Decision{}, &Error{Reason: TimedOut, Unknown: true, Err: ctx.Err()}
+		reason = ctx.Err()
+	case <-n.down:
+		reason = errStopping
+	}
+	if p.take() {
+		return fsm.Decision{}, &Error{Reason: TimedOut, Err: reason}
+	}
+	select {
+	case a := <-p.answer:
+		return a.result()
+	default:
+		return fsm.Decision{}, &Error{Reason: TimedOut, Unknown: true, Err: reason}
 	}
 }
 
@@ -127,7 +144,7 @@ func (n *Node) gather(group []*proposal) []*proposal {
 // hand gives one proposal to Raft: the only place where the store proposes. It
 // returns nil for a proposal that needs no answer from Raft.
 func (n *Node) hand(lead *leadership, p *proposal) raft.ApplyFuture {
-	if !p.taken.CompareAndSwap(false, true) {
+	if !p.take() {
 		return nil
 	}
 	if lead == nil {
@@ -143,7 +160,7 @@ func (n *Node) drain() {
 	for {
 		select {
 		case p := <-n.queue:
-			if p.taken.CompareAndSwap(false, true) {
+			if p.take() {
 				p.answer <- answer{err: &Error{Reason: NotReady, Err: errStopping}}
 			}
 		default:

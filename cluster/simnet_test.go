@@ -24,8 +24,9 @@ type simNet struct {
 	names []string
 
 	mu    sync.Mutex
-	cut   map[[2]string]bool // from, to
-	slow  time.Duration      // upper bound of a message's delay
+	cut   map[[2]string]bool                               // from, to
+	rule  func(simMessage) (hold time.Duration, lost bool) // of a story, beside cut; nil for none
+	slow  time.Duration                                    // upper bound of a message's delay
 	rng   *rand.Rand
 	nodes map[string]*simNode
 }
@@ -36,6 +37,13 @@ type simNode struct {
 	stores    *cluster.Stores
 	transport *simTransport
 	node      *cluster.Node // nil while crashed
+}
+
+// simMessage is a request or its answer; raft tells Raft's own from the calls
+// between nodes beside it.
+type simMessage struct {
+	from, to     string
+	raft, answer bool
 }
 
 var errCut = errors.New("network cut")
@@ -148,11 +156,22 @@ func (net *simNet) heal() {
 	clear(net.cut)
 }
 
-// carry delivers one message, or loses it.
-func (net *simNet) carry(from, to string) error {
+// govern makes a story's rule the network's.
+func (net *simNet) govern(rule func(simMessage) (time.Duration, bool)) {
 	net.mu.Lock()
-	lost := net.cut[[2]string{from, to}]
+	defer net.mu.Unlock()
+	net.rule = rule
+}
+
+// carry delivers one message, or loses it.
+func (net *simNet) carry(m simMessage) error {
+	net.mu.Lock()
+	lost := net.cut[[2]string{m.from, m.to}]
 	delay := time.Duration(net.rng.Int64N(int64(net.slow) + 1))
+	if net.rule != nil {
+		hold, loses := net.rule(m)
+		delay, lost = delay+hold, lost || loses
+	}
 	net.mu.Unlock()
 	if lost {
 		return errCut
@@ -164,7 +183,7 @@ func (net *simNet) carry(from, to string) error {
 func (net *simNet) greet(from string) func(context.Context, string) (cluster.Hello, error) {
 	return func(_ context.Context, to string) (cluster.Hello, error) {
 		node := net.node(to)
-		if err := errors.Join(net.carry(from, to), net.carry(to, from)); err != nil || node == nil {
+		if err := errors.Join(net.carry(simMessage{from: from, to: to}), net.carry(simMessage{from: to, to: from, answer: true})); err != nil || node == nil {
 			return cluster.Hello{}, errCut
 		}
 		return node.Hello(), nil
@@ -179,7 +198,7 @@ type simCaller struct {
 
 func (c simCaller) Call(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, method byte, payload []byte) ([]byte, error) {
 	to := string(addr)
-	if err := c.net.carry(c.from, to); err != nil {
+	if err := c.net.carry(simMessage{from: c.from, to: to}); err != nil {
 		return nil, err
 	}
 	node := c.net.node(to)
@@ -188,7 +207,7 @@ func (c simCaller) Call(ctx context.Context, id raft.ServerID, addr raft.ServerA
 	}
 	from := c.net.nodes[c.from].identity.ServerID()
 	reply, err := node.ServePeer(ctx, from, method, payload)
-	if lost := c.net.carry(to, c.from); lost != nil {
+	if lost := c.net.carry(simMessage{from: to, to: c.from, answer: true}); lost != nil {
 		return nil, lost
 	}
 	return reply, err
@@ -202,13 +221,13 @@ type simTransport struct {
 }
 
 func (s *simTransport) call(to raft.ServerAddress, send func() error) error {
-	if err := s.net.carry(s.self, string(to)); err != nil {
+	if err := s.net.carry(simMessage{from: s.self, to: string(to), raft: true}); err != nil {
 		return err
 	}
 	if err := send(); err != nil {
 		return err
 	}
-	return s.net.carry(string(to), s.self)
+	return s.net.carry(simMessage{from: string(to), to: s.self, raft: true, answer: true})
 }
 
 func (s *simTransport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {

@@ -155,8 +155,9 @@ func sleeps(syntax *ast.File) (found []*ast.CallExpr) {
 // call that opens it stands elsewhere, and says where.
 func bubbled() map[string]string {
 	return map[string]string{
-		"cluster/sim_test.go":    "all below simulate, which TestSimulation runs in a bubble per seed",
-		"cluster/simnet_test.go": "the network of that simulation",
+		"cluster/sim_test.go":      "all below simulate, which TestSimulation runs in a bubble per seed",
+		"cluster/simnet_test.go":   "the network of that simulation",
+		"cluster/simstory_test.go": "the stories that tell runs in bubbles",
 	}
 }
 
