@@ -13,9 +13,8 @@ func (b *Batch) revoke(op *Revoke) Decision {
 	if f == nil || f.Issued == 0 && !f.External {
 		return b.refuse(LockNotFound)
 	}
-	if d, full := b.full(); full || f.MaxToken >= MaxNumber {
-		d = b.limit("number", MaxNumber)
-		return d
+	if _, full := b.full(); full || f.MaxToken >= MaxNumber {
+		return b.limit("number", MaxNumber)
 	}
 	lock := f.Lock
 	if lock != nil {

@@ -239,8 +239,15 @@ func TestBadInputChangesNothing(t *testing.T) {
 func TestCallersThatMay(t *testing.T) {
 	s := newSite(t)
 	for _, headers := range [][]string{
-		{"Host: localhost"}, {"Host: LOCALHOST:8700"}, {"Host: 127.1.2.3"}, {"Host: [::1]:8700"}, {"Host: n1.example:9"}, {"Host: N1.example."},
-		{"Sec-Fetch-Site: none"}, {"Sec-Fetch-Site: same-origin"}, {"Content-Type: application/x-www-form-urlencoded"},
+		{"Host: localhost"},
+		{"Host: LOCALHOST:8700"},
+		{"Host: 127.1.2.3"},
+		{"Host: [::1]:8700"},
+		{"Host: n1.example:9"},
+		{"Host: N1.example."},
+		{"Sec-Fetch-Site: none"},
+		{"Sec-Fetch-Site: same-origin"},
+		{"Content-Type: application/x-www-form-urlencoded"},
 	} {
 		s.do("PUT", "/v1/kv/k", "v", headers...).is2xx()
 	}

@@ -193,8 +193,11 @@ func cutter(t *testing.T, answers int32) (url string, requests *atomic.Int32) {
 func TestCutAfterSend(t *testing.T) {
 	for _, kept := range []int32{0, 1} {
 		for _, row := range []struct{ method, target, body string }{
-			{"PUT", "/v1/kv/k", "v"}, {"DELETE", "/v1/kv/k", ""}, {"POST", "/v1/revoke/k", ""},
-			{"POST", "/v1/seal/k?id=w", ""}, {"POST", "/v1/acquire/k", goodAcquire + `,"waitMs":60000}`},
+			{"PUT", "/v1/kv/k", "v"},
+			{"DELETE", "/v1/kv/k", ""},
+			{"POST", "/v1/revoke/k", ""},
+			{"POST", "/v1/seal/k?id=w", ""},
+			{"POST", "/v1/acquire/k", goodAcquire + `,"waitMs":60000}`},
 		} {
 			_, follower := pair(t)
 			url, requests := cutter(t, kept)

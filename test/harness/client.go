@@ -220,8 +220,8 @@ func (c Client) Status(t testing.TB) wire.Status {
 	return Decode[wire.Status](t, c.Send(t, "GET", "/v1/status", nil, nil))
 }
 
-// role returns the node's role in Raft, or nothing if it does not answer.
-func (c Client) role() string {
+// Role returns the node's role in Raft, or nothing if it does not answer.
+func (c Client) Role() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var status wire.Status

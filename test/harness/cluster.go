@@ -4,8 +4,10 @@ package harness
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,16 +17,17 @@ import (
 type Cluster struct {
 	Nodes []*Node
 	t     *testing.T
+	dir   string
 }
 
 // Start starts a fresh cluster of size nodes, n1, n2, …, with extra flags for
 // each, and waits until every node is ready.
 func Start(t *testing.T, size int, flags ...string) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t}
+	c := &Cluster{t: t, dir: t.TempDir()} // made first, so that its logs are there when c ends
 	t.Cleanup(c.end)
-	for range 3 {
-		c.make(size, flags)
+	for try := range 3 {
+		c.make(filepath.Join(c.dir, strconv.Itoa(try)), size, flags)
 		if c.first() {
 			return c
 		}
@@ -36,13 +39,15 @@ func Start(t *testing.T, size int, flags ...string) *Cluster {
 }
 
 // make prepares nodes at new addresses and starts them.
-func (c *Cluster) make(size int, flags []string) {
+func (c *Cluster) make(dir string, size int, flags []string) {
 	c.t.Helper()
 	addresses, err := freeAddresses(2 * size)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	dir := c.t.TempDir()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		c.t.Fatal(err)
+	}
 	var peers []string
 	for i := range size {
 		peers = append(peers, fmt.Sprintf("n%d=http://%s", i+1, addresses[2*i]))
@@ -89,7 +94,7 @@ func (c *Cluster) Leader() *Node {
 	c.t.Helper()
 	var leader *Node
 	Await(c.t, "a leader", func() bool {
-		i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Runs() && n.role() == "leader" && n.Ready() })
+		i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Runs() && n.Role() == "leader" && n.Ready() })
 		if i >= 0 {
 			leader = c.Nodes[i]
 		}

@@ -1,0 +1,46 @@
+# Two cores are enough for all of it; -p 1 keeps clusters of different packages
+# from starving each other.
+GO  ?= go
+BIN := bin/fencekv
+
+export CGO_ENABLED ?= 0
+
+.PHONY: build cluster test check fuzz histories simulations soak drill clean
+
+build: ## the binary, static, in bin/
+	$(GO) build -trimpath -o $(BIN) ./cmd/fencekv
+
+cluster: build ## three nodes on localhost:8700, 8710 and 8720; Ctrl-C stops them
+	$(BIN) dev --nodes 3
+
+test: ## everything, with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -p 1 -timeout 12m ./...
+
+check: ## format, vet, static analysis, module file, other platforms
+	@unformatted=$$($(GO) run mvdan.cc/gofumpt@v0.9.2 -l .); test -z "$$unformatted" || { echo "gofumpt: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(GO) mod tidy -diff
+	$(GO) test ./test
+	GOOS=darwin $(GO) build -o /dev/null ./cmd/fencekv
+	$(GO) build -trimpath -o /dev/null ./cmd/fencekv
+
+histories: ## 10,000 random histories against the reference model, the promises, the replicas
+	$(GO) test ./fsm -run 'AgreesWithModel|Promises|ReplicasAgree' -rapid.checks=10000 -timeout 30m
+
+simulations: ## 200 seeds of the simulated cluster
+	$(GO) test ./cluster -run Simulation -sim.seeds=200 -timeout 60m
+
+soak: ## the system tests 20 times in a row
+	$(GO) test ./test/system -count=20 -timeout 90m
+
+fuzz: ## each fuzz target for FUZZTIME
+	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include='*_test.go' . | cut -c6- | sort -u); do \
+		package=$$(grep -rlE "^func $$target\(" --include='*_test.go' . | head -1 | xargs dirname); \
+		echo "$$package $$target"; $(GO) test $$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),30s) || exit 1; done
+
+drill: build ## the stories against the cluster on localhost:8700
+	$(BIN) drill
+
+clean:
+	rm -rf bin
