@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	simSeeds  = flag.Int("sim.seeds", 12, "how many seeds TestSimulation runs")
+	simSeeds  = flag.Int("sim.seeds", 6, "how many seeds TestSimulation runs")
 	simSeed   = flag.Uint64("sim.seed", 0, "run this seed only")
 	simLength = flag.Duration("sim.length", time.Minute, "simulated time of one seed")
 )

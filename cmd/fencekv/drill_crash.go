@@ -171,7 +171,7 @@ func (w *crashWorker) run() {
 
 func (w *crashWorker) lock(n int) (wire.Granted, error) {
 	var lease wire.Granted
-	body := fmt.Sprintf(`{"holder":"worker","ttlMs":20000,"waitMs":30000}`)
+	body := `{"holder":"worker","ttlMs":20000,"waitMs":30000}`
 	id := fields{wire.HeaderIdempotencyKey: fmt.Sprintf("lock-%d", n), "Content-Type": wire.TypeJSON}
 	err := w.decided("acquire", func(addr string) (reply, error) {
 		return w.load.d.callAt(addr, "POST", acquirePath(w.key), []byte(body), id)
