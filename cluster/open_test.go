@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,12 +24,13 @@ import (
 type tcpCluster struct {
 	t     *testing.T
 	log   string // log store
-	nodes map[string]*tcpNode
+	mu    sync.Mutex
+	nodes map[string]*tcpNode // under mu where nodes greet each other; only the test writes
 }
 
 type tcpNode struct {
 	options cluster.Options
-	process *cluster.Process
+	process atomic.Pointer[cluster.Process] // nil while stopped
 }
 
 func newTCPCluster(t *testing.T, logStore string, names ...string) *tcpCluster {
@@ -54,6 +57,8 @@ func (c *tcpCluster) add(name string, set func(*cluster.Options)) {
 		Logger: hclog.NewNullLogger(), Greet: c.greet, AskJoin: c.askJoin,
 	}
 	set(&o)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.nodes[name] = &tcpNode{options: o}
 }
 
@@ -72,18 +77,18 @@ func (c *tcpCluster) start(name string) {
 	if err != nil {
 		c.t.Fatalf("open %s: %v", name, err)
 	}
-	c.nodes[name].process = process
+	c.nodes[name].process.Store(process)
 }
 
 func (c *tcpCluster) stop(name string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if p := c.nodes[name].process; p != nil {
+	if p := c.nodes[name].process.Load(); p != nil {
 		if err := p.Close(ctx); err != nil {
 			c.t.Errorf("close %s: %v", name, err)
 		}
-		c.nodes[name].process = nil
+		c.nodes[name].process.Store(nil)
 	}
 }
 
@@ -94,8 +99,13 @@ func (c *tcpCluster) close() {
 }
 
 func (c *tcpCluster) greet(_ context.Context, url string) (cluster.Hello, error) {
-	if n := c.nodes[url]; n != nil && n.process != nil {
-		return n.process.Hello(), nil
+	c.mu.Lock()
+	n := c.nodes[url]
+	c.mu.Unlock()
+	if n != nil {
+		if p := n.process.Load(); p != nil {
+			return p.Hello(), nil
+		}
 	}
 	return cluster.Hello{}, errors.New("nobody there")
 }
@@ -110,8 +120,8 @@ func (c *tcpCluster) leader() *cluster.Process {
 	var found *cluster.Process
 	c.until("a leader", func() bool {
 		for _, n := range c.nodes {
-			if n.process != nil && n.process.IsLeader() {
-				found = n.process
+			if p := n.process.Load(); p != nil && p.IsLeader() {
+				found = p
 			}
 		}
 		return found != nil
@@ -148,13 +158,14 @@ func (c *tcpCluster) put(id, key, value string) fsm.Decision {
 func (c *tcpCluster) holds(key, value string) {
 	c.t.Helper()
 	for name, n := range c.nodes {
-		if n.process == nil {
+		p := n.process.Load()
+		if p == nil {
 			continue
 		}
 		c.until(fmt.Sprintf("%s to read %s", name, key), func() bool {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			state, err := n.process.Read(ctx)
+			state, err := p.Read(ctx)
 			if err != nil {
 				return false
 			}
@@ -192,7 +203,7 @@ func TestThreeNodes(t *testing.T) {
 			}
 			ids := map[string]bool{}
 			for _, n := range c.nodes {
-				ids[n.process.ClusterID()] = true
+				ids[n.process.Load().ClusterID()] = true
 			}
 			if len(ids) != 1 || ids[""] {
 				t.Fatalf("cluster IDs %v", ids)
@@ -211,7 +222,7 @@ func TestWipedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.start("n3")
-	wiped := c.nodes["n3"].process
+	wiped := c.nodes["n3"].process.Load()
 	<-wiped.Done()
 	if err := wiped.Err(); !errors.Is(err, cluster.ErrNotExpected) || !strings.Contains(err.Error(), "--join") {
 		t.Fatalf("the wiped node says %v", err)
@@ -279,7 +290,7 @@ func TestRemovedNode(t *testing.T) {
 	c.put("1", "k", "a")
 	leader := c.leader()
 	victim := "n1"
-	if leader == c.nodes["n1"].process {
+	if leader == c.nodes["n1"].process.Load() {
 		victim = "n2"
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -287,9 +298,9 @@ func TestRemovedNode(t *testing.T) {
 	if err := leader.Remove(ctx, victim); err != nil {
 		t.Fatal(err)
 	}
-	<-c.nodes[victim].process.Done()
+	<-c.nodes[victim].process.Load().Done()
 	var removed *cluster.Error
-	if err := c.nodes[victim].process.Err(); !errors.As(err, &removed) || removed.Reason != cluster.Removed {
+	if err := c.nodes[victim].process.Load().Err(); !errors.As(err, &removed) || removed.Reason != cluster.Removed {
 		t.Fatalf("the removed node says %v", err)
 	}
 	c.put("2", "k", "b")
