@@ -29,6 +29,10 @@ const (
 	maxCallError  = 1 << 10 // bytes of an error's text
 	maxCallsAtOne = 1024    // calls of one connection that are served at one time
 
+	// writeLimit is how long the other end may take no bytes before the
+	// connection is given up: a stopped process keeps its sockets open.
+	writeLimit = 10 * time.Second
+
 	statusAnswer byte = 0
 	statusError  byte = 1
 )
@@ -193,6 +197,7 @@ func (l *line) send(method byte, payload []byte) (*pendingCall, error) {
 	l.last++
 	call := &pendingCall{id: l.last, done: make(chan callResult, 1)}
 	l.calls[call.id] = call
+	_ = l.conn.SetWriteDeadline(time.Now().Add(writeLimit))
 	if _, err := l.conn.Write(encodeCall(call.id, method, payload)); err != nil {
 		delete(l.calls, call.id)
 		_ = l.conn.Close()
@@ -275,6 +280,7 @@ func servePeer(conn net.Conn, from raft.ServerID, handler PeerHandler) {
 			}
 			writing.Lock()
 			defer writing.Unlock()
+			_ = conn.SetWriteDeadline(time.Now().Add(writeLimit))
 			if _, err := conn.Write(encodeCall(id, status, answer)); err != nil {
 				_ = conn.Close()
 			}
