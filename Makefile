@@ -14,7 +14,7 @@ cluster: build ## three nodes on localhost:8700, 8710 and 8720; Ctrl-C stops the
 	$(BIN) dev --nodes 3
 
 test: ## everything, with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -p 1 -timeout 12m ./...
+	CGO_ENABLED=1 $(GO) test -race -count=1 -p 1 -timeout 12m ./...
 
 check: ## format, vet, static analysis, module file, other platforms
 	@unformatted=$$($(GO) run mvdan.cc/gofumpt@v0.9.2 -l .); test -z "$$unformatted" || { echo "gofumpt: $$unformatted"; exit 1; }
