@@ -93,6 +93,11 @@ func content(t testing.TB, file []byte) []byte {
 func sealed(t testing.TB, head, records []byte) []byte {
 	t.Helper()
 	sum := crc32.Checksum(append(bytes.Clone(head), records...), crc32.MakeTable(crc32.Castagnoli))
+	return framed(t, head, records, sum)
+}
+
+func framed(t testing.TB, head, records []byte, sum uint32) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	b.Write(head)
 	frame, err := zstd.NewWriter(&b)
@@ -134,6 +139,21 @@ func TestFaultyWriter(t *testing.T) {
 		_, _, err := snapshot.Read(bytes.NewReader(sealed(t, head, joined)))
 		if !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v, want a CorruptError", name, err)
+		}
+	}
+}
+
+// TestSum: zstd checks its own frame; the sum inside holds what was written
+// against what is read, whatever the library did in between.
+func TestSum(t *testing.T) {
+	file := written(t, sample(t))
+	head, all := file[:headSize], content(t, file)
+	sum := crc32.Checksum(append(bytes.Clone(head), all...), crc32.MakeTable(crc32.Castagnoli))
+	for at := range all {
+		changed := bytes.Clone(all)
+		changed[at] ^= 1
+		if _, _, err := snapshot.Read(bytes.NewReader(framed(t, head, changed, sum))); !refused(err) {
+			t.Errorf("byte %d changed under the old sum: %v", at, err)
 		}
 	}
 }
