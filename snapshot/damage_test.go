@@ -92,8 +92,11 @@ func content(t testing.TB, file []byte) []byte {
 // sealed makes a file of records, with the sum they ought to have.
 func sealed(t testing.TB, head, records []byte) []byte {
 	t.Helper()
-	sum := crc32.Checksum(append(bytes.Clone(head), records...), crc32.MakeTable(crc32.Castagnoli))
-	return framed(t, head, records, sum)
+	return framed(t, head, records, sumOf(head, records))
+}
+
+func sumOf(head, records []byte) uint32 {
+	return crc32.Checksum(append(bytes.Clone(head), records...), crc32.MakeTable(crc32.Castagnoli))
 }
 
 func framed(t testing.TB, head, records []byte, sum uint32) []byte {
@@ -148,7 +151,7 @@ func TestFaultyWriter(t *testing.T) {
 func TestSum(t *testing.T) {
 	file := written(t, sample(t))
 	head, all := file[:headSize], content(t, file)
-	sum := crc32.Checksum(append(bytes.Clone(head), all...), crc32.MakeTable(crc32.Castagnoli))
+	sum := sumOf(head, all)
 	for at := range all {
 		changed := bytes.Clone(all)
 		changed[at] ^= 1

@@ -46,13 +46,35 @@ func Read(r io.Reader) (*fsm.State, Info, error) {
 	return state, info, nil
 }
 
-// Verify checks everything that Read checks and keeps nothing.
+// Verify checks everything that Read checks and keeps nothing but the revisions
+// of the request records.
 func Verify(r io.Reader) (Info, error) {
-	return read(r, func(fsm.Header) {}, func(any) {})
+	revisions, twice := make(map[uint64]struct{}), false
+	info, err := read(r, func(fsm.Header) {}, func(record any) {
+		if record, ok := record.(*fsm.Record); ok {
+			_, again := revisions[record.Revision]
+			twice = twice || again
+			revisions[record.Revision] = struct{}{}
+		}
+	})
+	if err == nil && twice {
+		return Info{}, &CorruptError{Kind: kindRecord.String(), Err: fsm.ErrRevisionTwice}
+	}
+	return info, err
 }
 
+// read tells what r could not deliver from what is damaged: the first is no
+// reason to throw a snapshot away.
 func read(r io.Reader, begin func(fsm.Header), add func(any)) (Info, error) {
 	file := &countingReader{r: r}
+	info, err := readFile(file, begin, add)
+	if file.err != nil {
+		return Info{}, fmt.Errorf("read snapshot: %w", file.err)
+	}
+	return info, err
+}
+
+func readFile(file *countingReader, begin func(fsm.Header), add func(any)) (Info, error) {
 	var head [headSize]byte
 	if _, err := io.ReadFull(file, head[:]); err != nil {
 		return Info{}, fmt.Errorf("%w: %w", ErrNotSnapshot, err)
@@ -81,13 +103,17 @@ func read(r io.Reader, begin func(fsm.Header), add func(any)) (Info, error) {
 }
 
 type countingReader struct {
-	r io.Reader
-	n int64
+	r   io.Reader
+	n   int64
+	err error // of r, unless it says where the file ends
 }
 
 func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		c.err = err
+	}
 	return n, err
 }
 
