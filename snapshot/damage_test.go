@@ -103,7 +103,8 @@ func framed(t testing.TB, head, records []byte, sum uint32) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	b.Write(head)
-	frame, err := zstd.NewWriter(&b)
+	// A small window, for there are thousands of these files.
+	frame, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<10))
 	if err != nil {
 		t.Fatal(err)
 	}

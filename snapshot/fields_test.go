@@ -97,10 +97,12 @@ func changesOf(name string, v reflect.Value) (all []change) {
 		for i := range v.Len() {
 			all = append(all, changesOf(name+"[]", v.Index(i))...)
 		}
-	case reflect.Array:
-		for i := range v.Len() {
-			all = append(all, changesOf(name+"[]", v.Index(i))...)
-		}
+	case reflect.Array: // a sum is written as a whole
+		one(func() {
+			for i := range v.Len() {
+				v.Index(i).SetUint(v.Index(i).Uint() ^ 0xff)
+			}
+		})
 	case reflect.Struct:
 		all = append(all, changes(v)...)
 	default:
