@@ -116,7 +116,7 @@ Exit codes: 0 ok, 1 usage or local error, 2 server or network, 3 not found,
 		panic(err) // the flag is defined above
 	}
 	root.AddCommand(
-		a.serveCommand(), a.devCommand(), a.drillCommand(), a.drillWorkerCommand(), a.drillWorkerCommand(),
+		a.serveCommand(), a.devCommand(), a.drillCommand(), a.drillWorkerCommand(), a.benchCommand(),
 		a.putCommand(), a.getCommand(), a.deleteCommand(), a.listCommand(), a.historyCommand(),
 		a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.lockCommand(), a.locksCommand(),
 		a.requestCommand(), a.decisionsCommand(), a.membersCommand(), a.statusCommand(), a.versionCommand(),
