@@ -131,10 +131,15 @@ func TestBenchConn(t *testing.T) {
 		code       string
 		fails      bool
 	}{
-		{path: "/a", body: "short"}, {path: "/a", body: long}, {path: "/a"},
-		{path: "/refuse", code: "stale_token"}, {path: "/bad", code: "status_502"},
-		{path: "/close"}, {path: "/a", body: "after"},
-		{path: "/chunked", fails: true}, {path: "/a", body: "after a failure"},
+		{path: "/a", body: "short"},
+		{path: "/a", body: long},
+		{path: "/a"},
+		{path: "/refuse", code: "stale_token"},
+		{path: "/bad", code: "status_502"},
+		{path: "/close"},
+		{path: "/a", body: "after"},
+		{path: "/chunked", fails: true},
+		{path: "/a", body: "after a failure"},
 	} {
 		request := (&requestBuilder{host: base.Host}).begin(http.MethodPut, step.path)
 		request.header("Thing", "given")
