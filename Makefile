@@ -5,7 +5,7 @@ BIN := bin/fencekv
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build cluster test check fuzz histories simulations soak drill clean
+.PHONY: build cluster test check fuzz histories simulations soak drill bench-peers bench-build clean
 
 build: ## the binary, static, in bin/
 	$(GO) build -trimpath -o $(BIN) ./cmd/fencekv
@@ -19,6 +19,7 @@ test: ## everything, with the race detector (needs a C compiler)
 check: ## format, vet, static analysis, module file, other platforms
 	@unformatted=$$($(GO) run mvdan.cc/gofumpt@v0.9.2 -l .); test -z "$$unformatted" || { echo "gofumpt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
+	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	$(GO) mod tidy -diff
 	$(GO) test ./test
@@ -41,6 +42,12 @@ fuzz: ## each fuzz target for FUZZTIME
 
 drill: build ## the stories against the cluster on localhost:8700
 	$(BIN) drill
+
+bench-build: build
+	cd test/bench && $(GO) build -o ../../bin/etcd go.etcd.io/etcd/server/v3 && $(GO) build -o ../../bin/fencekv-bench .
+
+bench-peers: bench-build ## fencekv against etcd, three processes each; writes docs/performance.md
+	cd test/bench && ../../bin/fencekv-bench peers -docs ../../docs $(BENCHFLAGS)
 
 clean:
 	rm -rf bin

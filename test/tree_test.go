@@ -45,7 +45,8 @@ func (f file) room() string {
 	return room
 }
 
-// readTree parses every Go file under root, but for testdata and hidden folders.
+// readTree parses every Go file under root, but for testdata, hidden folders and
+// modules inside the module: those depend on it, and it never on them.
 func readTree(t *testing.T, root string) tree {
 	t.Helper()
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -60,6 +61,11 @@ func readTree(t *testing.T, root string) tree {
 		base := entry.Name()
 		if entry.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "testdata" || base == "bin") {
 			return fs.SkipDir
+		}
+		if entry.IsDir() && name != root {
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+				return fs.SkipDir
+			}
 		}
 		if entry.IsDir() || path.Ext(base) != ".go" {
 			return nil
