@@ -44,6 +44,7 @@ that before the file.`,
 	f.Bool("external-tokens", standard.ExternalTokens, "whether a key's first token may come from another issuer (cluster-wide)")
 	f.String("log-level", "info", "`level` of the log: trace, debug, info, warn, error or off")
 	f.Bool("log-json", false, "log JSON instead of text")
+	f.String("pprof", "", "`address` to serve Go's profiles at; none without")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadServeConfig(cmd.LocalNonPersistentFlags(), a.environ)
 		if err != nil {

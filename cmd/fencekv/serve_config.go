@@ -40,6 +40,7 @@ type serveConfig struct {
 
 	LogLevel string `koanf:"log-level"`
 	LogJSON  bool   `koanf:"log-json"`
+	Pprof    string `koanf:"pprof"` // host:port to listen on; empty for none
 
 	// Settings are the cluster-wide bounds this node asks for once it leads;
 	// nil if none was given, which leaves those the cluster has.
@@ -160,6 +161,11 @@ func (c *serveConfig) validateAddresses() error {
 	if c.AdvertiseHTTP != "" {
 		if err := checkBaseURL(c.AdvertiseHTTP); err != nil {
 			return fmt.Errorf("--advertise-http: %w", err)
+		}
+	}
+	if c.Pprof != "" {
+		if _, _, err := net.SplitHostPort(c.Pprof); err != nil {
+			return fmt.Errorf("--pprof %q must be host:port", c.Pprof)
 		}
 	}
 	if c.AdvertiseRaft != "" {

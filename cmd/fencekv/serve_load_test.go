@@ -136,6 +136,7 @@ func TestServeConfigRefusals(t *testing.T) {
 		"every address":        {args: []string{"--http", ":8700"}, words: []string{"--http", "--advertise-http"}},
 		"every raft address":   {args: []string{"--raft", "0.0.0.0:8701"}, words: []string{"--raft", "--advertise-raft"}},
 		"one address":          {args: []string{"--http", "127.0.0.1:1", "--raft", "127.0.0.1:1"}, words: []string{"--http", "--raft"}},
+		"pprof":                {args: []string{"--pprof", "127.0.0.1"}, words: []string{"--pprof"}},
 		"no port":              {args: []string{"--raft", "127.0.0.1"}, words: []string{"--raft"}},
 		"name":                 {args: []string{"--name", "N 1"}, words: []string{"--name"}},
 		"join":                 {args: []string{"--join", "b:1"}, words: []string{"--join"}},

@@ -42,6 +42,14 @@ func serve(ctx context.Context, cfg serveConfig, logger hclog.Logger, stdout io.
 		return fmt.Errorf("listen for clients: %w", err)
 	}
 	defer listener.Close()
+	if cfg.Pprof != "" {
+		stop, err := serveProfiles(cfg.Pprof)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	go paceCollector(ctx)
 	address := cfg.AdvertiseHTTP
 	if address == "" {
 		address = "http://" + listener.Addr().String()

@@ -26,6 +26,7 @@ type options struct {
 	rounds   int           // of each measurement
 	duration time.Duration // of one
 	keys     int64         // of the large state
+	only     string        // part of the names of the cells to measure; empty for all
 	quick    bool
 }
 
@@ -52,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.rounds, "rounds", 3, "`times` to measure each thing")
 	f.DurationVar(&o.duration, "duration", 5*time.Second, "how long to measure one thing")
 	f.Int64Var(&o.keys, "keys", 1_000_000, "`number` of keys of the large state")
+	f.StringVar(&o.only, "only", "", "measure what holds this `text` in its name, and no failover")
 	f.BoolVar(&o.quick, "quick", false, "leave out the large state, and calibrate nothing")
 	if err := f.Parse(args[1:]); err != nil {
 		return err

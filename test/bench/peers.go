@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,6 +78,9 @@ func (m *measured) rounds(ctx context.Context, o *options, stores []store, e *et
 		for _, cell := range cells {
 			for _, clients := range cell.clients {
 				w := work{kind: cell.kind, clients: clients, duration: o.duration, keys: 1000, size: 256}
+				if !strings.Contains(w.cell(), o.only) {
+					continue
+				}
 				if round == 0 && !o.quick {
 					short := w
 					short.duration = time.Second
@@ -115,6 +119,9 @@ func (m *measured) add(ctx context.Context, s store, w work) error {
 // failovers kills the leader with SIGKILL and measures until the next write is
 // acknowledged by one of the others.
 func (m *measured) failovers(ctx context.Context, o *options, stores []store) error {
+	if o.only != "" {
+		return nil
+	}
 	for range 2*o.rounds + 1 {
 		for _, s := range stores {
 			took, err := failover(ctx, s)
