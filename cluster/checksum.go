@@ -218,11 +218,12 @@ func verifySum(log *raft.Log) error {
 	return nil
 }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 func entrySum(log *raft.Log) uint32 {
 	var head [17]byte
 	binary.LittleEndian.PutUint64(head[0:], log.Index)
 	binary.LittleEndian.PutUint64(head[8:], log.Term)
 	head[16] = byte(log.Type)
-	table := crc32.MakeTable(crc32.Castagnoli)
-	return crc32.Update(crc32.Checksum(head[:], table), table, log.Data)
+	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, log.Data)
 }

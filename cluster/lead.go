@@ -85,7 +85,7 @@ func (n *Node) enter(r *raft.Raft, term uint64) *leadership {
 	if r.State() != raft.Leader || r.CurrentTerm() != term {
 		return nil
 	}
-	lead := &leadership{term: term, base: n.store.state().ClockMs(), since: n.cfg.Elapsed(), ended: make(chan struct{})}
+	lead := &leadership{term: term, base: n.store.head.Load().ClockMs, since: n.cfg.Elapsed(), ended: make(chan struct{})}
 	n.lead.Store(lead)
 	n.log.Info("leading", "term", term)
 	n.run(func() { n.reign(lead) })
@@ -103,10 +103,9 @@ func (n *Node) leave() {
 // while there is one: repeated elections must not keep a dead holder's lease
 // alive. An idle store without deadlines commits nothing.
 func (n *Node) tick(lead *leadership) {
-	state := n.store.state()
-	deadline, ok := state.NextDeadline()
+	head := n.store.head.Load()
 	now := lead.clock(n)
-	if !ok || now < deadline && now-state.ClockMs() < tickEvery.Milliseconds() {
+	if head.Deadline == 0 || now < head.Deadline && now-head.ClockMs < tickEvery.Milliseconds() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.heartbeat())
@@ -126,13 +125,12 @@ func (n *Node) nextLook() time.Duration {
 		}
 		return idle
 	}
-	state := n.store.state()
-	deadline, ok := state.NextDeadline()
-	if !ok {
+	head := n.store.head.Load()
+	if head.Deadline == 0 {
 		return idle
 	}
 	now := lead.clock(n)
-	next := min(deadline, state.ClockMs()+tickEvery.Milliseconds()) - now
+	next := min(head.Deadline, head.ClockMs+tickEvery.Milliseconds()) - now
 	return max(time.Millisecond, time.Duration(next)*time.Millisecond)
 }
 
@@ -144,7 +142,7 @@ func (n *Node) reign(lead *leadership) {
 	for {
 		n.record(&fsm.Found{ClusterID: n.ClusterID()}, n.store.state().ClusterID() != "")
 		if s := n.cfg.Settings; s != nil {
-			n.record(&fsm.Configure{Settings: *s}, n.store.state().Settings() == *s)
+			n.record(&fsm.Configure{Settings: *s}, n.Settings() == *s)
 		}
 		n.promote()
 		select {

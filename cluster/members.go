@@ -122,7 +122,7 @@ func (n *Node) promote() {
 		reply, err := n.cfg.Peers.Call(ctx, s.ID, s.Address, methodApplied, nil)
 		if err == nil {
 			d := codec.NewDecoder(reply)
-			if index := d.Uint(); d.Close() == nil && index+promotable >= n.store.state().Index() {
+			if index := d.Uint(); d.Close() == nil && index+promotable >= n.store.head.Load().Index {
 				err = n.change(ctx, func(r *raft.Raft) raft.IndexFuture { return r.AddVoter(s.ID, s.Address, 0, n.cfg.heartbeat()) })
 			}
 		}

@@ -201,14 +201,14 @@ func within(ctx context.Context, step func() error) error {
 func (n *Node) snapshotByAge() {
 	tick := time.NewTicker(n.cfg.SnapshotMaxAge)
 	defer tick.Stop()
-	last := n.store.state().Index()
+	last := n.store.head.Load().Index
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if index := n.store.state().Index(); index != last {
+		if index := n.store.head.Load().Index; index != last {
 			last = index
 			if err := n.raft.Load().Snapshot().Error(); err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 				n.log.Warn("snapshot by age", "error", err)
@@ -223,6 +223,9 @@ func (n *Node) poke() {
 	default:
 	}
 }
+
+// Settings returns the settings in force, as far as this node has applied them.
+func (n *Node) Settings() fsm.Settings { return n.store.head.Load().Settings }
 
 // Stale returns this node's own state and its age: how long ago the leader was
 // last heard, 0 on the leader. The state may be older than the age says only by

@@ -33,13 +33,12 @@ func (n *Node) ServePeer(ctx context.Context, from raft.ServerID, method byte, p
 	case methodTerm:
 		return number(r.CurrentTerm()), nil
 	case methodApplied:
-		return number(n.store.state().Index()), nil
+		return number(n.store.head.Load().Index), nil
 	case methodReadIndex:
-		state, err := n.readAsLeader(ctx)
-		if err != nil {
+		if err := n.confirmed(ctx); err != nil {
 			return nil, err
 		}
-		return number(state.Index()), nil
+		return number(n.store.head.Load().Index), nil
 	case methodAnnounce:
 		return nil, n.admit(ctx, from, payload)
 	case methodRemoved:
@@ -85,7 +84,7 @@ func (n *Node) self() fsm.Member {
 func (n *Node) announce() {
 	for {
 		self := n.self()
-		if m := n.store.state().Member(self.Name); m == nil || *m != self {
+		if m := n.store.head.Load().Member(self.Name); m == nil || *m != self {
 			n.announceOnce(self)
 		}
 		if !n.pause(tickEvery / 2) {

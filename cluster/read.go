@@ -16,7 +16,10 @@ import (
 // much itself. The error is an *Error.
 func (n *Node) Read(ctx context.Context) (*fsm.State, error) {
 	if n.lead.Load() != nil {
-		return n.readAsLeader(ctx)
+		if err := n.confirmed(ctx); err != nil {
+			return nil, err
+		}
+		return n.store.state(), nil
 	}
 	leader, ok := n.leaderServer()
 	if !ok {
@@ -43,11 +46,13 @@ func (n *Node) Read(ctx context.Context) (*fsm.State, error) {
 	}
 }
 
-func (n *Node) readAsLeader(ctx context.Context) (*fsm.State, error) {
+// confirmed returns once a quorum has confirmed, after the call, that this node
+// leads: what it has applied by then holds every write acknowledged before.
+func (n *Node) confirmed(ctx context.Context) error {
 	if err := n.reads.join(ctx, n.confirm); err != nil {
-		return nil, &Error{Reason: NoLeader, Err: err}
+		return &Error{Reason: NoLeader, Err: err}
 	}
-	return n.store.state(), nil
+	return nil
 }
 
 // rounds lets readers share one confirmation. A reader may only join a round

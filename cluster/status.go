@@ -19,7 +19,7 @@ func (n *Node) Leader() (Peer, bool) {
 	if !ok {
 		return Peer{}, false
 	}
-	m := n.store.state().Member(NameOf(server.ID))
+	m := n.store.head.Load().Member(NameOf(server.ID))
 	if m == nil || m.ServerID != string(server.ID) {
 		return Peer{}, false
 	}
@@ -31,7 +31,7 @@ func (n *Node) Status() Status {
 	s := Status{
 		Name: n.cfg.Identity.Name, ServerID: string(n.cfg.Identity.ServerID()), ClusterID: n.ClusterID(),
 		Role: "forming", Build: n.cfg.Build, LogStore: n.cfg.LogStore,
-		AppliedIndex: n.store.state().Index(),
+		AppliedIndex: n.store.head.Load().Index,
 	}
 	r := n.raft.Load()
 	if r == nil {

@@ -14,13 +14,17 @@ import (
 )
 
 // store is the adapter between Raft and the state machine: it decodes, applies
-// and publishes, and decides nothing. Raft calls its methods from one goroutine;
-// everybody else only reads the published state.
+// and publishes, and decides nothing. Raft calls its methods from one goroutine.
+// A State is made when somebody asks for one and kept until the next entry:
+// each costs the entries behind it copies of what they change.
 type store struct {
-	current atomic.Pointer[fsm.State]
-	fail    func(error)
-	poke    func()
-	broken  bool // owned by Raft's goroutine: an entry could not be applied
+	applying sync.Mutex // over batch
+	batch    *fsm.Batch
+	current  atomic.Pointer[fsm.State] // of batch; nil while nobody asked since it went on
+	head     atomic.Pointer[fsm.Head]  // of batch
+	fail     func(error)
+	poke     func()
+	broken   bool // owned by Raft's goroutine: an entry could not be applied
 
 	// Who waits for what the state will become. The counter makes publishing
 	// free while nobody does.
@@ -28,18 +32,32 @@ type store struct {
 	watched atomic.Int64
 	indexes map[chan struct{}]uint64          // for an index to be applied
 	queued  map[string]map[chan struct{}]bool // for a waiting acquire, by resource and request
-	seen    uint64                            // owned by publish: newest event looked at
+	seen    uint64                            // owned by wakeUp: newest event looked at
 }
 
 var errBroken = errors.New("state machine stopped")
 
 func newStore(fail func(error), poke func()) *store {
 	s := &store{fail: fail, poke: poke, indexes: make(map[chan struct{}]uint64), queued: make(map[string]map[chan struct{}]bool)}
-	s.current.Store(fsm.New())
+	s.batch = fsm.New().Begin()
+	s.publish()
 	return s
 }
 
-func (s *store) state() *fsm.State { return s.current.Load() }
+// state returns all that was applied before the call.
+func (s *store) state() *fsm.State {
+	if current := s.current.Load(); current != nil {
+		return current
+	}
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	current := s.current.Load()
+	if current == nil {
+		current = s.batch.State()
+		s.current.Store(current)
+	}
+	return current
+}
 
 // Apply applies one entry; Raft uses ApplyBatch where it can.
 func (s *store) Apply(entry *raft.Log) any { return s.ApplyBatch([]*raft.Log{entry})[0] }
@@ -50,7 +68,7 @@ func (s *store) Apply(entry *raft.Log) any { return s.ApplyBatch([]*raft.Log{ent
 func (s *store) ApplyBatch(entries []*raft.Log) []any {
 	answers := make([]any, len(entries))
 	decisions := make([]fsm.Decision, len(entries))
-	batch := s.state().Begin()
+	s.applying.Lock()
 	for i, entry := range entries {
 		if entry.Type != raft.LogCommand {
 			continue
@@ -58,7 +76,7 @@ func (s *store) ApplyBatch(entries []*raft.Log) []any {
 		if !s.broken {
 			command, err := fsm.Decode(entry.Data)
 			if err == nil {
-				decisions[i] = batch.Apply(fsm.Position{Index: entry.Index, Term: entry.Term}, command)
+				decisions[i] = s.batch.Apply(fsm.Position{Index: entry.Index, Term: entry.Term}, command)
 				answers[i] = &decisions[i]
 				continue
 			}
@@ -67,35 +85,44 @@ func (s *store) ApplyBatch(entries []*raft.Log) []any {
 		}
 		answers[i] = errBroken
 	}
-	s.publish(batch.State())
+	before := s.head.Load().Deadline
+	s.publish()
+	s.applying.Unlock()
+	if after := s.head.Load().Deadline; after != 0 && (before == 0 || after < before) {
+		s.poke()
+	}
+	s.wakeUp()
 	return answers
 }
 
-func (s *store) publish(next *fsm.State) {
-	before, _ := s.state().NextDeadline()
-	s.current.Store(next)
-	if after, ok := next.NextDeadline(); ok && (before == 0 || after < before) {
-		s.poke()
-	}
-	if s.watched.Load() > 0 {
-		s.wakeUp(next)
-	}
-	s.seen = next.EventSeq()
+// publish makes what was applied what everybody else finds.
+func (s *store) publish() {
+	head := s.batch.Head()
+	s.head.Store(&head)
+	s.current.Store(nil)
 }
 
 // wakeUp lets go whom the new state concerns. Of ten thousand waiters of a lock
 // one release concerns one; the events since the last state name it.
-func (s *store) wakeUp(next *fsm.State) {
+func (s *store) wakeUp() {
+	head := s.head.Load()
+	defer func() { s.seen = head.EventSeq }()
+	if s.watched.Load() == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ready, index := range s.indexes {
-		if next.Index() >= index {
+		if head.Index >= index {
 			close(ready)
 			delete(s.indexes, ready)
 			s.watched.Add(-1)
 		}
 	}
-	for event := range next.Events(s.seen) {
+	if len(s.queued) == 0 || head.EventSeq == s.seen {
+		return
+	}
+	for event := range s.state().Events(s.seen) {
 		switch d := event.Decision; d.Code {
 		case fsm.Granted, fsm.WaitOver, fsm.Withdrawn:
 			s.release(queuedKey(d.Resource, d.RequestID))
@@ -129,7 +156,7 @@ func (s *store) applied(index uint64) (ready chan struct{}, stop func()) {
 			s.watched.Add(-1)
 		}
 	}
-	if s.state().Index() >= index {
+	if s.head.Load().Index >= index {
 		close(ready)
 		delete(s.indexes, ready)
 		s.watched.Add(-1)
@@ -182,7 +209,12 @@ func (s *store) Restore(r io.ReadCloser) error {
 	if err != nil {
 		return fmt.Errorf("read snapshot: %w", err)
 	}
-	s.publish(next)
+	s.applying.Lock()
+	s.batch = next.Begin()
+	s.publish()
+	s.applying.Unlock()
+	s.poke()
+	s.wakeUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key := range s.queued { // the ring may no longer hold what became of them

@@ -186,7 +186,7 @@ func (s *Stores) open(cfg StoreConfig) error {
 	}
 
 	watch := startStallWatch(cfg.raftPath(), cfg.StallLimit, fatal.raise)
-	s.Log = watchedLog{inner: log, watch: watch}
+	s.Log = &recentLog{LogStore: watchedLog{inner: log, watch: watch}}
 	s.Stable = watchedStable{inner: stable, watch: watch}
 	s.Snapshots = snapshots
 	s.close = append(s.close, func() error {

@@ -14,8 +14,9 @@ func (s *State) Apply(at Position, c *Command) (*State, Decision) {
 	return b.State(), d
 }
 
-// Batch applies several commands to one copy of the trees. The result is the
-// same as applying them one by one; it only copies less.
+// Batch applies commands one after the other to trees of its own. The result is
+// the same as applying each to a State; it only copies less. It belongs to one
+// goroutine at a time.
 type Batch struct {
 	s   *State
 	at  Position
@@ -25,8 +26,22 @@ type Batch struct {
 // Begin starts a batch on s, which stays unchanged.
 func (s *State) Begin() *Batch { return &Batch{s: s.derive()} }
 
-// State returns the state after the batch, which must not be used afterwards.
-func (b *Batch) State() *State { return b.s }
+// State returns the state after what was applied so far, in constant time. The
+// batch may go on; what it then changes it copies first.
+func (b *Batch) State() *State {
+	done := b.s
+	b.s = done.derive()
+	return done
+}
+
+// Head returns what is small of the state after what was applied so far.
+func (b *Batch) Head() Head {
+	deadline, _ := b.s.NextDeadline()
+	return Head{
+		Index: b.s.index, ClockMs: b.s.clockMs, Deadline: deadline, EventSeq: b.s.eventSeq,
+		Settings: b.s.settings, members: b.s.members.Copy(),
+	}
+}
 
 // Apply applies one more command.
 func (b *Batch) Apply(at Position, c *Command) Decision {

@@ -30,8 +30,19 @@ func TestReplicasAgree(t *testing.T) {
 		}
 		want := image(t, last)
 		batch := first.Begin()
+		taken := map[*fsm.State][]byte{}
 		for i, e := range log {
 			same(t, "batch", i, batch.Apply(e.at, e.c), decisions[i])
+			if rapid.IntRange(0, 9).Draw(t, "take") == 0 {
+				s := batch.State()
+				agreeWithHead(t, s, batch.Head())
+				taken[s] = image(t, s)
+			}
+		}
+		for s, was := range taken {
+			if !bytes.Equal(image(t, s), was) {
+				t.Fatal("a state changed when the batch it was taken from went on")
+			}
 		}
 		if !bytes.Equal(image(t, batch.State()), want) {
 			t.Fatal("one batch gave another state than one by one")
@@ -54,6 +65,19 @@ func TestReplicasAgree(t *testing.T) {
 			t.Fatal("a follower came to another state than the leader")
 		}
 	})
+}
+
+func agreeWithHead(t *rapid.T, s *fsm.State, head fsm.Head) {
+	t.Helper()
+	deadline, _ := s.NextDeadline()
+	if head.Index != s.Index() || head.ClockMs != s.ClockMs() || head.Deadline != deadline || head.EventSeq != s.EventSeq() || head.Settings != s.Settings() {
+		t.Fatalf("head %+v is not the state's", head)
+	}
+	for m := range s.Members() {
+		if head.Member(m.Name) != m {
+			t.Fatalf("head has another member %s", m.Name)
+		}
+	}
 }
 
 func same(t *rapid.T, who string, i int, got, want fsm.Decision) {

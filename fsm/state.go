@@ -60,6 +60,24 @@ func New() *State {
 	}
 }
 
+// Head is what is small of a State: enough to know how far a store is. Taking a
+// State makes the commands behind it copy what they change; taking a Head does not.
+type Head struct {
+	Index    uint64 // see State.Index
+	ClockMs  int64
+	Deadline int64 // see State.NextDeadline; 0 while there is none
+	EventSeq uint64
+	Settings Settings
+
+	members *btree.Map[string, *Member]
+}
+
+// Member returns a member by name, or nil.
+func (h *Head) Member(name string) *Member {
+	m, _ := h.members.Get(name)
+	return m
+}
+
 // derive returns a copy of s that may be changed without s seeing it.
 func (s *State) derive() *State {
 	next := *s

@@ -18,8 +18,7 @@ func (h *Handler) answer(w http.ResponseWriter, c *call, d *fsm.Decision) error 
 		header.Set(wire.HeaderMaxToken, wire.FormatNumber(d.MaxToken))
 	}
 	if c.id != "" {
-		state, _ := h.node.Stale()
-		header.Set(wire.HeaderRequestWindowMs, strconv.FormatInt(state.Settings().RequestRetentionMs, 10))
+		header.Set(wire.HeaderRequestWindowMs, strconv.FormatInt(h.node.Settings().RequestRetentionMs, 10))
 	}
 	if d.Outcome != fsm.OutcomeApplied && d.Outcome != fsm.OutcomeReplayed {
 		header.Set(wire.HeaderOutcome, string(wire.Refused))

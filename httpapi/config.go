@@ -19,6 +19,7 @@ type Node interface {
 	Await(ctx context.Context, resource, requestID string) (fsm.Decision, error)
 	Read(ctx context.Context) (*fsm.State, error)
 	Stale() (*fsm.State, time.Duration)
+	Settings() fsm.Settings
 	IsLeader() bool
 	Leader() (cluster.Peer, bool)
 	Status() cluster.Status

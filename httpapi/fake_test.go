@@ -94,6 +94,11 @@ func (n *fakeNode) Stale() (*fsm.State, time.Duration) {
 	return n.state, n.age
 }
 
+func (n *fakeNode) Settings() fsm.Settings {
+	state, _ := n.Stale()
+	return state.Settings()
+}
+
 func (n *fakeNode) Leader() (cluster.Peer, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -22,8 +22,7 @@ func (h *Handler) putKey(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	state, _ := h.node.Stale()
-	if err := h.read(w, c, state.Settings().MaxValue); err != nil {
+	if err := h.read(w, c, h.node.Settings().MaxValue); err != nil {
 		return err
 	}
 	return h.submit(w, c, &fsm.Put{
