@@ -13,34 +13,34 @@ import (
 // answer turns a decision into the answer: the only place that does.
 func (h *Handler) answer(w http.ResponseWriter, c *call, d *fsm.Decision) error {
 	header := w.Header()
-	header.Set(wire.HeaderRevision, wire.FormatNumber(d.Revision))
+	c.fields.setNumber(header, wire.HeaderRevision, d.Revision)
 	if d.MaxToken != 0 {
-		header.Set(wire.HeaderMaxToken, wire.FormatNumber(d.MaxToken))
+		c.fields.setNumber(header, wire.HeaderMaxToken, d.MaxToken)
 	}
 	if c.id != "" {
-		header.Set(wire.HeaderRequestWindowMs, strconv.FormatInt(h.node.Settings().RequestRetentionMs, 10))
+		c.fields.setNumber(header, wire.HeaderRequestWindowMs, uint64(h.node.Settings().RequestRetentionMs))
 	}
 	if d.Outcome != fsm.OutcomeApplied && d.Outcome != fsm.OutcomeReplayed {
-		header.Set(wire.HeaderOutcome, string(wire.Refused))
+		header[wire.HeaderOutcome] = outcomes[wire.Refused]
 		return refusal(d)
 	}
 	replayed := d.Outcome == fsm.OutcomeReplayed
 	accept(w, replayed)
-	header.Set(wire.HeaderReplayed, strconv.FormatBool(replayed))
+	header[wire.HeaderReplayed] = truths[replayed]
 	if d.Version != 0 {
-		header.Set(wire.HeaderVersion, wire.FormatNumber(d.Version))
+		c.fields.setNumber(header, wire.HeaderVersion, d.Version)
 	}
 	if d.Token != 0 {
-		header.Set(wire.HeaderToken, wire.FormatNumber(d.Token))
+		c.fields.setNumber(header, wire.HeaderToken, d.Token)
 	}
 	if d.Op == fsm.KindPut {
-		header.Set(wire.HeaderETag, wire.FormatETag(d.Revision))
+		c.fields.set(header, fieldETag, wire.FormatETag(d.Revision))
 	}
 	status := http.StatusOK
 	if d.Op == fsm.KindAcquire || d.Op == fsm.KindPut && d.Created {
 		status = http.StatusCreated
 	}
-	writeJSON(w, wire.TypeJSON, status, h.bodyOf(d))
+	writeJSON(w, typeJSON, status, h.bodyOf(d))
 	return nil
 }
 
@@ -49,7 +49,7 @@ func accept(w http.ResponseWriter, replayed bool) {
 	if replayed {
 		outcome = wire.Replayed
 	}
-	w.Header().Set(wire.HeaderOutcome, string(outcome))
+	w.Header()[wire.HeaderOutcome] = outcomes[outcome]
 }
 
 func (h *Handler) receipt(d *fsm.Decision) wire.Receipt {

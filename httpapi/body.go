@@ -64,8 +64,10 @@ func (h *Handler) read(w http.ResponseWriter, c *call, limit int64) error {
 	}
 	c.free = func() { h.bodies.Add(-hold) }
 
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.BodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, c.Body, limit))
+	if h.cfg.BodyTimeout < readTimeout { // else the server's own deadline is the earlier one
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.BodyTimeout))
+	}
+	body, err := readBody(w, c.Request, limit)
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -76,6 +78,16 @@ func (h *Handler) read(w http.ResponseWriter, c *call, limit int64) error {
 	}
 	c.body = body
 	return nil
+}
+
+// readBody reads a body whose length, where it was said, is at most limit.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength < 0 {
+		return io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	}
+	body := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, body)
+	return body, err
 }
 
 func tooLarge(limit int64) *problem {

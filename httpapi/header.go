@@ -21,7 +21,7 @@ var protocolHeaders = []string{
 
 func checkHeaders(header http.Header, taken []string) error {
 	for _, name := range protocolHeaders {
-		switch n := len(header[http.CanonicalHeaderKey(name)]); {
+		switch n := len(header[name]); {
 		case n > 1:
 			return invalid(name, "stands %d times; it may stand once", n)
 		case n == 1 && !slices.Contains(taken, name):
@@ -38,7 +38,7 @@ func checkHeaders(header http.Header, taken []string) error {
 
 // value returns a header's value and whether it is there, if only as an empty one.
 func value(header http.Header, name string) (string, bool) {
-	values := header[http.CanonicalHeaderKey(name)]
+	values := header[name]
 	if len(values) == 0 {
 		return "", false
 	}
@@ -84,7 +84,7 @@ func identifyRequest(w http.ResponseWriter, c *call) error {
 		return invalid(name, "%v", err)
 	}
 	c.id = id
-	w.Header().Set(wire.HeaderIdempotencyKey, wire.FormatRequestID(id))
+	c.fields.set(w.Header(), wire.HeaderIdempotencyKey, wire.FormatRequestID(id))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/fencekv/fencekv/cluster"
@@ -93,8 +94,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case info.Status > http.StatusInternalServerError:
 		h.log.Debug("request failed", "method", r.Method, "path", cut(r.URL.Path), "error", err)
 	}
-	if mutates(r.Method) && w.Header().Get(wire.HeaderOutcome) == "" {
-		w.Header().Set(wire.HeaderOutcome, string(outcome))
+	if header := w.Header(); mutates(r.Method) && len(header[wire.HeaderOutcome]) == 0 {
+		header[wire.HeaderOutcome] = outcomes[outcome]
 	}
 	if wait := retryAfter(info.Status, p.retryAfter); wait != "" {
 		w.Header().Set("Retry-After", wait)
@@ -103,7 +104,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if detail == "" {
 		detail = info.Text
 	}
-	writeJSON(w, wire.TypeProblem, info.Status, &wire.Problem{
+	writeJSON(w, typeProblem, info.Status, &wire.Problem{
 		Type: wire.RouteProblems + string(info.Code), Title: info.Title, Status: info.Status,
 		Detail: detail, Code: info.Code, Outcome: outcome, Field: p.field, Facts: p.facts, Node: h.name,
 	})
@@ -131,28 +132,50 @@ func cut(s string) string {
 	return s
 }
 
-func writeJSON(w http.ResponseWriter, contentType string, status int, body any) {
-	var data bytes.Buffer
-	encoder := json.NewEncoder(&data)
+// jsonBody is a body that writes itself as JSON, as encoding/json would.
+type jsonBody interface{ AppendJSON(to []byte) []byte }
+
+// texts are buffers of bodies; net/http has copied or sent one when Write returns.
+var texts = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooledText keeps one large answer from holding its memory for ever.
+const maxPooledText = 64 << 10
+
+func writeJSON(w http.ResponseWriter, contentType []string, status int, body any) {
+	text := texts.Get().(*[]byte)
+	*text = appendJSON((*text)[:0], body)
+	header := w.Header()
+	header["Content-Type"] = contentType
+	header["Content-Length"] = []string{strconv.Itoa(len(*text))}
+	w.WriteHeader(status)
+	w.Write(*text)
+	if cap(*text) <= maxPooledText {
+		texts.Put(text)
+	}
+}
+
+func appendJSON(to []byte, body any) []byte {
+	if b, ok := body.(jsonBody); ok {
+		return append(b.AppendJSON(to), '\n')
+	}
+	data := bytes.NewBuffer(to)
+	encoder := json.NewEncoder(data)
 	encoder.SetEscapeHTML(false) // nosniff is set, and people read keys and values in a terminal
 	if err := encoder.Encode(body); err != nil {
 		panic(fmt.Sprintf("httpapi: encode %T: %v", body, err)) // every body is a type that has a JSON form
 	}
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(data.Len()))
-	w.WriteHeader(status)
-	w.Write(data.Bytes())
+	return data.Bytes()
 }
 
-func writeOK(w http.ResponseWriter, body any) { writeJSON(w, wire.TypeJSON, http.StatusOK, body) }
+func writeOK(w http.ResponseWriter, body any) { writeJSON(w, typeJSON, http.StatusOK, body) }
 
 // identify sets the headers every answer carries.
 func (h *Handler) identify(w http.ResponseWriter) {
 	header := w.Header()
-	header.Set(wire.HeaderNode, h.name)
+	header[wire.HeaderNode] = h.names
 	if leader, ok := h.node.Leader(); ok {
-		header.Set(wire.HeaderLeader, leader.HTTPAddress)
+		header[wire.HeaderLeader] = []string{leader.HTTPAddress}
 	}
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
+	header["Cache-Control"] = noStore
+	header["X-Content-Type-Options"] = noSniff
 }

@@ -11,6 +11,9 @@ import (
 
 // parseQuery reads a query whose parameters are all known and stand once.
 func parseQuery(raw string, known []string) (url.Values, error) {
+	if raw == "" {
+		return nil, nil
+	}
 	query, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, invalid("query", "is malformed")

@@ -21,7 +21,7 @@ func (h *Handler) state(w http.ResponseWriter, c *call) (*fsm.State, wire.Read, 
 		local, behind := h.node.Stale()
 		ms := behind.Milliseconds()
 		state, age = local, &ms
-		w.Header().Set(wire.HeaderAgeMs, strconv.FormatInt(ms, 10))
+		c.fields.setNumber(w.Header(), wire.HeaderAgeMs, uint64(ms))
 	default:
 		if c.query.Has("consistency") {
 			return nil, wire.Read{}, invalid("consistency", "must be linearizable or stale")
@@ -35,7 +35,7 @@ func (h *Handler) state(w http.ResponseWriter, c *call) (*fsm.State, wire.Read, 
 			return nil, wire.Read{}, err
 		}
 	}
-	w.Header().Set(wire.HeaderRevision, wire.FormatNumber(state.Revision()))
+	c.fields.setNumber(w.Header(), wire.HeaderRevision, state.Revision())
 	return state, wire.Read{StoreRevision: state.Revision(), ClockMs: state.ClockMs(), AgeMs: age, Node: h.name}, nil
 }
 
@@ -84,14 +84,14 @@ func (h *Handler) getKey(w http.ResponseWriter, c *call) error {
 		return keyNotFound(state, key)
 	}
 	maxToken, by := state.Enforced(key)
-	describe(w.Header(), version, maxToken)
+	c.describe(w.Header(), version, maxToken)
 	switch {
 	case hasKnown && known == wire.FormatETag(version.Revision):
 		w.WriteHeader(http.StatusNotModified)
 	case meta:
 		writeOK(w, entryOf(entry, maxToken, by, read))
 	default:
-		writeValue(w, version)
+		c.writeValue(w, version)
 	}
 	return nil
 }
@@ -123,23 +123,26 @@ func keyNotFound(state *fsm.State, key string) *problem {
 	}
 }
 
-func describe(header http.Header, v *fsm.Value, maxToken uint64) {
-	header.Set(wire.HeaderETag, wire.FormatETag(v.Revision))
-	header.Set(wire.HeaderVersion, wire.FormatNumber(v.Version))
-	header.Set(wire.HeaderToken, wire.FormatNumber(v.Token))
-	header.Set(wire.HeaderMaxToken, wire.FormatNumber(maxToken))
+func (c *call) describe(header http.Header, v *fsm.Value, maxToken uint64) {
+	c.fields.set(header, fieldETag, wire.FormatETag(v.Revision))
+	c.fields.setNumber(header, wire.HeaderVersion, v.Version)
+	c.fields.setNumber(header, wire.HeaderToken, v.Token)
+	c.fields.setNumber(header, wire.HeaderMaxToken, maxToken)
 }
+
+var sandbox = []string{"default-src 'none'; sandbox"}
 
 // writeValue sends the bytes with the type they were stored with. A browser is
 // told to run nothing in them: anybody may have written them.
-func writeValue(w http.ResponseWriter, v *fsm.Value) {
+func (c *call) writeValue(w http.ResponseWriter, v *fsm.Value) {
 	contentType := v.ContentType
 	if contentType == "" {
 		contentType = wire.TypeBytes
 	}
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	w.Header().Set("Content-Length", strconv.Itoa(len(v.Data)))
+	header := w.Header()
+	c.fields.set(header, "Content-Type", contentType)
+	header["Content-Security-Policy"] = sandbox
+	c.fields.setNumber(header, "Content-Length", uint64(len(v.Data)))
 	w.WriteHeader(http.StatusOK)
 	w.Write(v.Data)
 }

@@ -30,6 +30,8 @@ type call struct {
 	id    string // request ID, empty where the endpoint takes none or goes without
 	body  []byte
 	free  func() // gives back the memory of the body; never nil
+
+	fields fields // of the answer
 }
 
 // router lists every route. Paths are matched as they were sent: neither

@@ -24,7 +24,8 @@ const (
 type Handler struct {
 	cfg    Config
 	node   Node
-	name   string // of the node
+	name   string   // of the node
+	names  []string // the name as the value of a header
 	log    hclog.Logger
 	hosts  map[string]bool
 	routes http.Handler
@@ -42,7 +43,7 @@ func New(cfg Config) (*Handler, error) {
 	}
 	hello := cfg.Node.Hello()
 	h := &Handler{
-		cfg: cfg, node: cfg.Node, name: hello.Name, log: cfg.Logger.Named("http"),
+		cfg: cfg, node: cfg.Node, name: hello.Name, names: []string{hello.Name}, log: cfg.Logger.Named("http"),
 		hosts: allowedHosts(append([]string{hello.HTTPAddress}, cfg.Hosts...)),
 	}
 	h.proxy = h.newProxy()

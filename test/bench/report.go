@@ -54,9 +54,11 @@ func (m *measured) report(o *options) error {
 		}
 	}
 	t.WriteString("\n")
-	m.followersShare(t)
 	m.elections(t)
-	m.tail(t)
+	if o.only == "" {
+		m.followersShare(t)
+		m.tail(t)
+	}
 	os.Stdout.Write(t.Bytes())
 	if o.docs == "" {
 		return nil
