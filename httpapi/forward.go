@@ -112,7 +112,7 @@ func (h *Handler) rewrite(p *httputil.ProxyRequest) {
 // forwardFailed answers for a leader that did not.
 func (h *Handler) forwardFailed(w http.ResponseWriter, r *http.Request, err error) {
 	passed := r.Context().Value(hopKey{}).(*hop)
-	h.identify(w)
+	h.identify(w, r.Method)
 	if passed.id != "" {
 		w.Header().Set(wire.HeaderIdempotencyKey, wire.FormatRequestID(passed.id))
 	}

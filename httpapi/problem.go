@@ -138,6 +138,10 @@ type jsonBody interface{ AppendJSON(to []byte) []byte }
 // texts are buffers of bodies; net/http has copied or sent one when Write returns.
 var texts = sync.Pool{New: func() any { return new([]byte) }}
 
+// countedBody is the length up to which net/http holds a body back until it is
+// complete and then tells its length by itself.
+const countedBody = 2048
+
 // maxPooledText keeps one large answer from holding its memory for ever.
 const maxPooledText = 64 << 10
 
@@ -146,7 +150,9 @@ func writeJSON(w http.ResponseWriter, contentType []string, status int, body any
 	*text = appendJSON((*text)[:0], body)
 	header := w.Header()
 	header["Content-Type"] = contentType
-	header["Content-Length"] = []string{strconv.Itoa(len(*text))}
+	if len(*text) > countedBody {
+		header["Content-Length"] = []string{strconv.Itoa(len(*text))}
+	}
 	w.WriteHeader(status)
 	w.Write(*text)
 	if cap(*text) <= maxPooledText {
@@ -169,13 +175,15 @@ func appendJSON(to []byte, body any) []byte {
 
 func writeOK(w http.ResponseWriter, body any) { writeJSON(w, typeJSON, http.StatusOK, body) }
 
-// identify sets the headers every answer carries.
-func (h *Handler) identify(w http.ResponseWriter) {
+// identify sets the headers every answer to a method carries.
+func (h *Handler) identify(w http.ResponseWriter, method string) {
 	header := w.Header()
 	header[wire.HeaderNode] = h.names
 	if leader, ok := h.node.Leader(); ok {
 		header[wire.HeaderLeader] = []string{leader.HTTPAddress}
 	}
 	header["Cache-Control"] = noStore
-	header["X-Content-Type-Options"] = noSniff
+	if !mutates(method) { // no page can take the answer to another for a script
+		header["X-Content-Type-Options"] = noSniff
+	}
 }

@@ -53,7 +53,7 @@ func New(cfg Config) (*Handler, error) {
 
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.identify(w)
+	h.identify(w, r.Method)
 	if h.requests.Add(1) > h.cfg.MaxRequests {
 		h.requests.Add(-1)
 		h.fail(w, r, overloaded())
