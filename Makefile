@@ -5,7 +5,7 @@ BIN := bin/fencekv
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build cluster test check fuzz histories simulations soak drill bench-peers bench-build clean
+.PHONY: build cluster test check fuzz histories simulations soak drill bench bench-peers bench-build clean
 
 build: ## the binary, static, in bin/
 	$(GO) build -trimpath -o $(BIN) ./cmd/fencekv
@@ -42,6 +42,9 @@ fuzz: ## each fuzz target for FUZZTIME
 
 drill: build ## the stories against the cluster on localhost:8700
 	$(BIN) drill
+
+bench: ## micro-benchmarks, BENCHCOUNT times each; give two outputs to benchstat
+	$(GO) test -run '^$$' -bench . -count $(or $(BENCHCOUNT),6) -timeout 60m ./fsm ./snapshot ./httpapi
 
 bench-build: build
 	cd test/bench && $(GO) build -o ../../bin/etcd go.etcd.io/etcd/server/v3 && $(GO) build -o ../../bin/fencekv-bench .

@@ -8,8 +8,9 @@ func (b *Batch) recorded(scope string) (*Record, Code) {
 	if q.ID == "" {
 		return nil, ""
 	}
-	r := b.s.Record(scope, q.ID)
-	w := b.s.Waiter(scope, q.ID)
+	key := recordKey(scope, q.ID)
+	r, _ := b.s.records.Get(key)
+	w, _ := b.s.waiters.Get(key)
 	switch {
 	case w != nil && w.Fingerprint != q.Fingerprint:
 		return nil, RequestMismatch

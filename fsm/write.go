@@ -68,6 +68,9 @@ func (b *Batch) replayWrite(r *Record, raises []raising) Decision {
 // expected is rule 4 for one key.
 func (b *Batch) expected(op Op, cond Condition) (Decision, bool) {
 	key, _ := target(op)
+	if op.Kind() == KindPut && cond == (Condition{}) {
+		return Decision{}, true
+	}
 	current := b.s.current(key)
 	switch {
 	case cond.Absent && current != 0,
@@ -114,7 +117,7 @@ func (b *Batch) store(op Op, by raising) Decision {
 		v.Version = old.Now.Version + 1
 	}
 	d := Decision{Outcome: OutcomeApplied, Code: Deleted, Revision: by.revision, Version: v.Version, Token: by.token, MaxToken: by.token}
-	existed := b.s.current(key) != 0
+	existed := old != nil && !old.Now.Deleted
 	if put, ok := op.(*Put); ok {
 		v.Data, v.ContentType = put.Value, put.ContentType
 		d.Code, d.Created = Written, !existed
