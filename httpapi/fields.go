@@ -14,15 +14,12 @@ var (
 	noSniff     = []string{"nosniff"}
 	typeJSON    = []string{wire.TypeJSON}
 	typeProblem = []string{wire.TypeProblem}
-	outcomes    = map[wire.Outcome][]string{}
 	truths      = map[bool][]string{false: {"false"}, true: {"true"}}
-)
-
-func init() {
-	for _, o := range []wire.Outcome{wire.Applied, wire.Replayed, wire.Refused, wire.NotApplied, wire.Unknown} {
-		outcomes[o] = []string{string(o)}
+	outcomes    = map[wire.Outcome][]string{
+		wire.Applied: {string(wire.Applied)}, wire.Replayed: {string(wire.Replayed)}, wire.Refused: {string(wire.Refused)},
+		wire.NotApplied: {string(wire.NotApplied)}, wire.Unknown: {string(wire.Unknown)},
 	}
-}
+)
 
 // fieldETag is wire.HeaderETag as net/http keeps it; the other names of wire are
 // in that form already.

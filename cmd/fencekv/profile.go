@@ -17,11 +17,11 @@ const (
 
 // serveProfiles serves Go's profiles below /debug/pprof/ at address, an operator's
 // listener of its own: they show keys and must not be where clients are. The
-// returned function ends it.
-func serveProfiles(address string) (stop func() error, err error) {
+// returned function ends it; bound is where it listens.
+func serveProfiles(address string) (bound string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for profiles: %w", err)
+		return "", nil, fmt.Errorf("listen for profiles: %w", err)
 	}
 	runtime.SetBlockProfileRate(blockProfileRate)
 	runtime.SetMutexProfileFraction(mutexProfileFraction)
@@ -31,5 +31,5 @@ func serveProfiles(address string) (stop func() error, err error) {
 	routes.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
 	go server.Serve(listener)
-	return server.Close, nil
+	return listener.Addr().String(), server.Close, nil
 }

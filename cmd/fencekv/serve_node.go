@@ -43,11 +43,12 @@ func serve(ctx context.Context, cfg serveConfig, logger hclog.Logger, stdout io.
 	}
 	defer listener.Close()
 	if cfg.Pprof != "" {
-		stop, err := serveProfiles(cfg.Pprof)
+		bound, stop, err := serveProfiles(cfg.Pprof)
 		if err != nil {
 			return err
 		}
 		defer stop()
+		logger.Info("profiles", "address", bound)
 	}
 	go paceCollector(ctx)
 	address := cfg.AdvertiseHTTP
