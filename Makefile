@@ -5,7 +5,7 @@ BIN := bin/fencekv
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build cluster test check fuzz histories simulations soak drill bench bench-peers bench-build clean
+.PHONY: build cluster test check fuzz histories simulations soak drill bench bench-peers bench-overload bench-build clean
 
 build: ## the binary, static, in bin/
 	$(GO) build -trimpath -o $(BIN) ./cmd/fencekv
@@ -51,6 +51,9 @@ bench-build: build
 
 bench-peers: bench-build ## fencekv against etcd, three processes each; writes docs/performance.md
 	cd test/bench && ../../bin/fencekv-bench peers -docs ../../docs $(BENCHFLAGS)
+
+bench-overload: bench-build ## a minute of three times what the cluster can do; writes docs/performance.md
+	cd test/bench && ../../bin/fencekv-bench overload -docs ../../docs -duration 60s
 
 clean:
 	rm -rf bin

@@ -150,6 +150,8 @@ func (s *fencekv) bench(ctx context.Context, args ...string) (result, error) {
 		Seconds          float64
 		PerSecond        float64
 		Latency          struct{ P50, P99, Max float64 }
+		Service          struct{ P50, P99 float64 }
+		Missed           int64
 		Errors           map[string]int64
 		ClientCPUSeconds float64
 	}
@@ -159,6 +161,7 @@ func (s *fencekv) bench(ctx context.Context, args ...string) (result, error) {
 	found := result{
 		Operations: report.Operations, Seconds: report.Seconds, PerSecond: report.PerSecond,
 		P50: report.Latency.P50, P99: report.Latency.P99, Max: report.Latency.Max,
+		ServiceP50: report.Service.P50, ServiceP99: report.Service.P99, Missed: report.Missed, Codes: report.Errors,
 		ClientCPU: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
 	}
 	for _, n := range report.Errors {

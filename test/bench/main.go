@@ -2,6 +2,7 @@
 // and holds it against etcd doing the same work:
 //
 //	bench peers      the table of ratios against etcd
+//	bench overload   what three times its capacity does to a node
 //
 // Each writes its part of docs/performance.md and its plots next to it.
 package main
@@ -40,9 +41,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	commands := map[string]func(context.Context, *options) error{"peers": peers}
+	commands := map[string]func(context.Context, *options) error{"peers": peers, "overload": overload}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("the one command is peers")
+		return errors.New("which of peers, overload?")
 	}
 	var o options
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)

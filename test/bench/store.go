@@ -52,9 +52,14 @@ type result struct {
 	P99        float64 `json:"p99Ms"`
 	Max        float64 `json:"maxMs"`
 	Errors     int64   `json:"errors"`
+	ServiceP50 float64 `json:"serviceP50Ms"` // from sending: in an open loop not from when it was due
+	ServiceP99 float64 `json:"serviceP99Ms"`
+	Missed     int64   `json:"missed"` // due, but the generator could not send them
 	ClientCPU  float64 `json:"clientCpuSeconds"` // of the generator, for the whole run
 	ServerCPU  float64 `json:"serverCpuSeconds"` // of the three members
 	Elections  uint64  `json:"elections"`        // terms that began
+
+	Codes map[string]int64 `json:"codes"` // errors by code
 }
 
 // serverCPUPer10k is the members' processor time for 10,000 operations.
