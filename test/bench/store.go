@@ -54,7 +54,7 @@ type result struct {
 	Errors     int64   `json:"errors"`
 	ServiceP50 float64 `json:"serviceP50Ms"` // from sending: in an open loop not from when it was due
 	ServiceP99 float64 `json:"serviceP99Ms"`
-	Missed     int64   `json:"missed"` // due, but the generator could not send them
+	Missed     int64   `json:"missed"`           // due, but the generator could not send them
 	ClientCPU  float64 `json:"clientCpuSeconds"` // of the generator, for the whole run
 	ServerCPU  float64 `json:"serverCpuSeconds"` // of the three members
 	Elections  uint64  `json:"elections"`        // terms that began
