@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,8 +14,7 @@ import (
 // etcd is three etcd members with their default settings but for a larger quota:
 // the default of 2 GiB would end a run.
 type etcd struct {
-	dir       string
-	members   []*process
+	trio
 	endpoints []string
 	// tuned is, for a kind of work and number of clients, how its client did best.
 	tuned map[string]connecting
@@ -24,8 +22,8 @@ type etcd struct {
 
 // connecting is how many client connections share the load, and where they go.
 type connecting struct {
-	Connections int  `json:"connections"`
-	LeaderOnly  bool `json:"leaderOnly"`
+	Connections int
+	LeaderOnly  bool
 }
 
 func newEtcd(binary, root string) (*etcd, error) {
@@ -37,7 +35,7 @@ func newEtcd(binary, root string) (*etcd, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &etcd{dir: dir, tuned: map[string]connecting{}}
+	s := &etcd{trio: trio{label: "etcd", dir: dir}, tuned: map[string]connecting{}}
 	var cluster []string
 	for i := range 3 {
 		s.endpoints = append(s.endpoints, "http://"+addresses[2*i])
@@ -60,26 +58,8 @@ func newEtcd(binary, root string) (*etcd, error) {
 	return s, nil
 }
 
-func (s *etcd) name() string          { return "etcd" }
-func (s *etcd) processes() []*process { return s.members }
-func (s *etcd) remove()               { _ = os.RemoveAll(s.dir) }
-
-func (s *etcd) stop() {
-	for _, m := range s.members {
-		m.kill()
-	}
-}
-
 func (s *etcd) start(ctx context.Context) error {
-	for _, m := range s.members {
-		if err := m.start(); err != nil {
-			return err
-		}
-	}
-	if err := await(2*time.Minute, func() error { return s.poke(ctx, []int{0, 1, 2}) }); err != nil {
-		return fmt.Errorf("etcd: %w\n%s", err, newest(s.members[0].log))
-	}
-	return nil
+	return s.startAll(func() error { return s.poke(ctx, []int{0, 1, 2}) })
 }
 
 func (s *etcd) connect(endpoints ...string) (*clientv3.Client, error) {

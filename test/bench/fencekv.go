@@ -17,12 +17,10 @@ import (
 
 // fencekv is three fencekv processes with their default settings.
 type fencekv struct {
-	binary  string
-	label   string
-	dir     string
-	members []*process
-	http    []string // base URLs
-	client  *http.Client
+	trio
+	binary string
+	http   []string // base URLs
+	client *http.Client
 }
 
 // newFencekv lays out a cluster; extra are flags for every member.
@@ -35,7 +33,7 @@ func newFencekv(binary, root string, extra ...string) (*fencekv, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &fencekv{binary: binary, label: "fencekv", dir: dir, client: &http.Client{Timeout: 10 * time.Second}}
+	s := &fencekv{trio: trio{label: "fencekv", dir: dir}, binary: binary, client: &http.Client{Timeout: 10 * time.Second}}
 	var peers []string
 	for i := range 3 {
 		s.http = append(s.http, "http://"+addresses[2*i])
@@ -54,26 +52,8 @@ func newFencekv(binary, root string, extra ...string) (*fencekv, error) {
 	return s, nil
 }
 
-func (s *fencekv) name() string          { return s.label }
-func (s *fencekv) processes() []*process { return s.members }
-func (s *fencekv) remove()               { _ = os.RemoveAll(s.dir) }
-
-func (s *fencekv) stop() {
-	for _, m := range s.members {
-		m.kill()
-	}
-}
-
 func (s *fencekv) start(ctx context.Context) error {
-	for _, m := range s.members {
-		if err := m.start(); err != nil {
-			return err
-		}
-	}
-	if err := await(2*time.Minute, func() error { return s.poke(ctx, []int{0, 1, 2}) }); err != nil {
-		return fmt.Errorf("%s: %w\n%s", s.label, err, newest(s.members[0].log))
-	}
-	return nil
+	return s.startAll(func() error { return s.poke(ctx, []int{0, 1, 2}) })
 }
 
 func (s *fencekv) get(ctx context.Context, url string, into any) error {

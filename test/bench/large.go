@@ -9,13 +9,13 @@ import (
 
 // large is what a store does with many keys.
 type large struct {
-	Keys         int64         `json:"keys"`
-	Cold         time.Duration `json:"cold"`         // start of three members on nothing to the first acknowledged write
-	Load         float64       `json:"load"`         // writes a second while it was filled
-	Longest      float64       `json:"longestMs"`    // the slowest of those writes
-	PerKey       float64       `json:"bytesPerKey"`  // resident memory of a member for each key with its request record
-	AfterRestart float64       `json:"afterRestart"` // the same, after the restart
-	Restart      time.Duration `json:"restart"`      // start of three members on those keys to the first acknowledged write
+	Keys         int64
+	Cold         time.Duration // start of three members on nothing to the first acknowledged write
+	Load         float64       // writes a second while it was filled
+	Longest      float64       // the slowest of those writes
+	PerKey       float64       // resident memory of a member for each key with its request record
+	AfterRestart float64       // the same, after the restart
+	Restart      time.Duration // start of three members on those keys to the first acknowledged write
 }
 
 // largeStates fills each store with keys by fenced writes, kills all members, and

@@ -53,15 +53,44 @@ func (p *process) kill() {
 	}
 }
 
+// trio is three members of one cluster on one directory.
+type trio struct {
+	label   string // of the store
+	dir     string
+	members []*process
+}
+
+func (t *trio) name() string          { return t.label }
+func (t *trio) processes() []*process { return t.members }
+func (t *trio) remove()               { _ = os.RemoveAll(t.dir) }
+
+func (t *trio) stop() {
+	for _, m := range t.members {
+		m.kill()
+	}
+}
+
+// startAll starts the members and waits until poke has written through one.
+func (t *trio) startAll(poke func() error) error {
+	for _, m := range t.members {
+		if err := m.start(); err != nil {
+			return err
+		}
+	}
+	if err := await(2*time.Minute, poke); err != nil {
+		return fmt.Errorf("%s: %w\n%s", t.label, err, newest(t.members[0].log))
+	}
+	return nil
+}
+
 // usage is what processes took from the machine.
 type usage struct {
 	cpu      time.Duration // since they started
 	resident int           // bytes of memory now
-	written  uint64        // bytes handed to the disk since they started
 }
 
 func (u usage) since(before usage) usage {
-	return usage{cpu: u.cpu - before.cpu, resident: u.resident - before.resident, written: u.written - before.written}
+	return usage{cpu: u.cpu - before.cpu, resident: u.resident - before.resident}
 }
 
 // usageOf sums up what processes have used. The kernel counts processor time in
@@ -78,9 +107,6 @@ func usageOf(all []*process) (sum usage, err error) {
 		}
 		sum.cpu += time.Duration(stat.CPUTime() * float64(time.Second))
 		sum.resident += stat.ResidentMemory()
-		if io, err := proc.IO(); err == nil {
-			sum.written += io.WriteBytes
-		}
 	}
 	return sum, nil
 }

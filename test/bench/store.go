@@ -45,21 +45,21 @@ type work struct {
 
 // result is what a run found. Latencies are milliseconds.
 type result struct {
-	Operations int64   `json:"operations"`
-	Seconds    float64 `json:"seconds"`
-	PerSecond  float64 `json:"perSecond"`
-	P50        float64 `json:"p50Ms"`
-	P99        float64 `json:"p99Ms"`
-	Max        float64 `json:"maxMs"`
-	Errors     int64   `json:"errors"`
-	ServiceP50 float64 `json:"serviceP50Ms"` // from sending: in an open loop not from when it was due
-	ServiceP99 float64 `json:"serviceP99Ms"`
-	Missed     int64   `json:"missed"`           // due, but the generator could not send them
-	ClientCPU  float64 `json:"clientCpuSeconds"` // of the generator, for the whole run
-	ServerCPU  float64 `json:"serverCpuSeconds"` // of the three members
-	Elections  uint64  `json:"elections"`        // terms that began
+	Operations int64
+	Seconds    float64
+	PerSecond  float64
+	P50        float64
+	P99        float64
+	Max        float64
+	Errors     int64
+	ServiceP50 float64 // from sending: in an open loop not from when it was due
+	ServiceP99 float64
+	Missed     int64   // due, but the generator could not send them
+	ClientCPU  float64 // of the generator, for the whole run
+	ServerCPU  float64 // of the three members
+	Elections  uint64  // terms that began
 
-	Codes map[string]int64 `json:"codes"` // errors by code
+	Codes map[string]int64 // errors by code
 }
 
 // serverCPUPer10k is the members' processor time for 10,000 operations.
