@@ -34,9 +34,12 @@ var (
 	ErrMalformed     = errors.New("malformed command")
 )
 
-// maxBlob bounds a field while decoding, far above what Validate lets in, so
-// that a later build may raise a limit without changing the format.
-const maxBlob = 16 << 20
+// Bounds of a field while decoding, far above what Validate lets in, so that a
+// later build may raise a limit without changing the format.
+const (
+	maxBlob = 16 << 20 // bytes of a field of a command
+	maxText = 64 << 10 // bytes of a name, ID, key or the like of a decision
+)
 
 // Encode returns the command as a log entry.
 func Encode(c *Command) []byte {

@@ -15,7 +15,7 @@ func encodeHeader(e *codec.Encoder, h fsm.Header) {
 	e.Uint(h.Revision)
 	e.Uint(h.Token)
 	e.Uint(h.Floor)
-	encodeEnforcement(e, h.FloorSet)
+	fsm.EncodeEnforcement(e, h.FloorSet)
 	e.Uint(h.Epoch)
 	e.Uint(h.Horizon)
 	e.String(h.ClusterID)
@@ -26,7 +26,7 @@ func encodeHeader(e *codec.Encoder, h fsm.Header) {
 func decodeHeader(d *codec.Decoder) fsm.Header {
 	return fsm.Header{
 		Index: d.Uint(), ClockMs: d.Int(), Revision: d.Uint(), Token: d.Uint(),
-		Floor: d.Uint(), FloorSet: decodeEnforcement(d), Epoch: d.Uint(), Horizon: d.Uint(),
+		Floor: d.Uint(), FloorSet: fsm.DecodeEnforcement(d), Epoch: d.Uint(), Horizon: d.Uint(),
 		ClusterID: d.String(maxText), EventSeq: d.Uint(), Settings: fsm.DecodeSettings(d),
 	}
 }
@@ -81,7 +81,7 @@ func encodeFence(e *codec.Encoder, f *fsm.Fence) {
 	e.Bool(f.External)
 	e.Bool(f.Required)
 	e.Uint(f.Under)
-	encodeEnforcement(e, f.Enforced)
+	fsm.EncodeEnforcement(e, f.Enforced)
 	e.Uint(uint64(len(f.Issues)))
 	for _, issue := range f.Issues {
 		e.Uint(issue.Token)
@@ -95,38 +95,13 @@ func encodeFence(e *codec.Encoder, f *fsm.Fence) {
 func decodeFence(d *codec.Decoder) *fsm.Fence {
 	f := &fsm.Fence{
 		Resource: d.String(maxText), MaxToken: d.Uint(), Issued: d.Uint(), External: d.Bool(),
-		Required: d.Bool(), Under: d.Uint(), Enforced: decodeEnforcement(d),
+		Required: d.Bool(), Under: d.Uint(), Enforced: fsm.DecodeEnforcement(d),
 	}
 	for range d.Count(fsm.MaxIssues) {
 		f.Issues = append(f.Issues, fsm.Issue{Token: d.Uint(), Holder: d.String(maxText), Retired: d.Bool()})
 	}
 	f.Sequence, f.Lock = decodeSequence(d), decodeLock(d)
 	return f
-}
-
-func encodeEnforcement(e *codec.Encoder, by *fsm.Enforcement) {
-	e.Bool(by != nil)
-	if by == nil {
-		return
-	}
-	e.String(by.Resource)
-	e.Uint(by.Token)
-	e.String(by.Holder)
-	e.String(by.RequestID)
-	e.Uint(by.Revision)
-	e.Int(by.ClockMs)
-	e.Int(by.WallMs)
-	e.Byte(byte(by.Cause))
-}
-
-func decodeEnforcement(d *codec.Decoder) *fsm.Enforcement {
-	if !d.Bool() {
-		return nil
-	}
-	return &fsm.Enforcement{
-		Resource: d.String(maxText), Token: d.Uint(), Holder: d.String(maxText), RequestID: d.String(maxText),
-		Revision: d.Uint(), ClockMs: d.Int(), WallMs: d.Int(), Cause: fsm.Cause(d.Byte()),
-	}
 }
 
 func encodeSequence(e *codec.Encoder, q *fsm.Sequence) {
@@ -186,11 +161,11 @@ func decodeLock(d *codec.Decoder) *fsm.Lock {
 func encodeAbsent(e *codec.Encoder, a *fsm.Absent) {
 	e.String(a.Prefix)
 	e.Uint(a.Floor)
-	encodeEnforcement(e, a.Set)
+	fsm.EncodeEnforcement(e, a.Set)
 }
 
 func decodeAbsent(d *codec.Decoder) *fsm.Absent {
-	return &fsm.Absent{Prefix: d.String(maxText), Floor: d.Uint(), Set: decodeEnforcement(d)}
+	return &fsm.Absent{Prefix: d.String(maxText), Floor: d.Uint(), Set: fsm.DecodeEnforcement(d)}
 }
 
 func encodeWaiter(e *codec.Encoder, w *fsm.Waiter) {
