@@ -34,7 +34,7 @@ func (n *Node) withdraw(resource, requestID string) {
 	ctx, cancel := context.WithTimeout(n.ctx, 2*n.cfg.heartbeat())
 	defer cancel()
 	command := fsm.NewCommand(fsm.Request{ID: requestID}, &fsm.Withdraw{Resource: resource})
-	if _, err := n.Propose(ctx, command); err != nil {
+	if _, err := n.commit(ctx, command); err != nil {
 		n.log.Debug("withdraw", "resource", resource, "error", err)
 	}
 }

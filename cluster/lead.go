@@ -110,7 +110,7 @@ func (n *Node) tick(lead *leadership) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.heartbeat())
 	defer cancel()
-	if _, err := n.Propose(ctx, &fsm.Command{Op: &fsm.Tick{}}); err != nil {
+	if _, err := n.commit(ctx, &fsm.Command{Op: &fsm.Tick{}}); err != nil {
 		n.log.Debug("tick", "error", err)
 	}
 }
@@ -160,7 +160,7 @@ func (n *Node) record(op fsm.Op, done bool) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, 2*n.cfg.heartbeat())
 	defer cancel()
-	if _, err := n.Propose(ctx, &fsm.Command{Op: op}); err != nil {
+	if _, err := n.commit(ctx, &fsm.Command{Op: op}); err != nil {
 		n.log.Debug("record", "op", op.Kind(), "error", err)
 	}
 }

@@ -25,9 +25,9 @@ import (
 // text of an error.
 const (
 	callHead      = 4 + 8 + 1
-	maxPayload    = 2 << 20 // bytes
+	maxPayload    = 8 << 20 // bytes; a transaction fits
 	maxCallError  = 1 << 10 // bytes of an error's text
-	maxCallsAtOne = 1024    // calls of one connection that are served at one time
+	maxCallsAtOne = 4096    // calls of one connection that are served at one time
 
 	// writeLimit is how long the other end may take no bytes before the
 	// connection is given up: a stopped process keeps its sockets open.
@@ -144,6 +144,7 @@ type line struct {
 
 	mu    sync.Mutex
 	conn  net.Conn // nil while there is none
+	out   *outbox  // of conn
 	last  uint64
 	calls map[uint64]*pendingCall
 }
@@ -174,7 +175,7 @@ func (l *line) connect(p *Peers, id raft.ServerID, addr raft.ServerAddress) erro
 		return errors.Join(net.ErrClosed, conn.Close())
 	}
 	l.mu.Lock()
-	l.conn = conn
+	l.conn, l.out = conn, newOutbox(conn)
 	l.mu.Unlock()
 	go l.receive(conn)
 	return nil
@@ -186,23 +187,20 @@ func (l *line) current() net.Conn {
 	return l.conn
 }
 
-// send writes one request. A write that fails may have been received in part
-// only, which no node acts on, but what the kernel took is not known.
+// send hands over one request to be written. From then on what the kernel took
+// is not known: a connection that breaks fails the call in drop, as lost.
 func (l *line) send(method byte, payload []byte) (*pendingCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == nil {
-		return nil, &NotSentError{errors.New("connection broke")}
+		return nil, &NotSentError{errLineBroke}
 	}
 	l.last++
 	call := &pendingCall{id: l.last, done: make(chan callResult, 1)}
-	l.calls[call.id] = call
-	_ = l.conn.SetWriteDeadline(time.Now().Add(writeLimit))
-	if _, err := l.conn.Write(encodeCall(call.id, method, payload)); err != nil {
-		delete(l.calls, call.id)
-		_ = l.conn.Close()
-		return nil, &LostError{err}
+	if !l.out.add(call.id, method, payload) {
+		return nil, &NotSentError{errLineBroke}
 	}
+	l.calls[call.id] = call
 	return call, nil
 }
 
@@ -213,7 +211,7 @@ func (l *line) abandon(id uint64) {
 }
 
 func (l *line) receive(conn net.Conn) {
-	r := bufio.NewReader(conn)
+	r := bufio.NewReaderSize(conn, 64<<10)
 	for {
 		id, status, payload, err := readCall(r)
 		if err != nil {
@@ -234,6 +232,8 @@ func (l *line) receive(conn net.Conn) {
 	}
 }
 
+var errLineBroke = errors.New("connection broke")
+
 // drop fails every call of a broken connection at once.
 func (l *line) drop(conn net.Conn, err error) {
 	_ = conn.Close()
@@ -242,6 +242,7 @@ func (l *line) drop(conn net.Conn, err error) {
 	if l.conn != conn {
 		return
 	}
+	l.out.end()
 	l.conn = nil
 	for id, call := range l.calls {
 		call.done <- callResult{err: &LostError{err}}
@@ -261,9 +262,10 @@ func servePeer(conn net.Conn, from raft.ServerID, handler PeerHandler) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	var writing sync.Mutex
+	out := newOutbox(conn)
+	defer out.end()
 	places := make(chan struct{}, maxCallsAtOne)
-	r := bufio.NewReader(conn)
+	r := bufio.NewReaderSize(conn, 64<<10)
 	for {
 		id, method, payload, err := readCall(r)
 		if err != nil {
@@ -278,18 +280,14 @@ func servePeer(conn net.Conn, from raft.ServerID, handler PeerHandler) {
 				status, answer = statusError, []byte(err.Error())
 				answer = answer[:min(len(answer), maxCallError)]
 			}
-			writing.Lock()
-			defer writing.Unlock()
-			_ = conn.SetWriteDeadline(time.Now().Add(writeLimit))
-			if _, err := conn.Write(encodeCall(id, status, answer)); err != nil {
-				_ = conn.Close()
+			if !out.add(id, status, answer) {
+				_ = conn.Close() // the caller must not wait for this answer
 			}
 		})
 	}
 }
 
-func encodeCall(id uint64, tag byte, payload []byte) []byte {
-	b := make([]byte, 0, callHead+len(payload))
+func appendCall(b []byte, id uint64, tag byte, payload []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(callHead-4+len(payload)))
 	b = binary.BigEndian.AppendUint64(b, id)
 	return append(append(b, tag), payload...)

@@ -249,7 +249,7 @@ func TestCallsShareALine(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	frame, _ := greeting{kind: kindPeer, cluster: "c", from: "a", want: "b"}.encode()
 	f.Add(frame)
-	f.Add(encodeCall(7, 1, []byte("payload")))
+	f.Add(appendCall(nil, 7, 1, []byte("payload")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if g, err := readGreeting(bytes.NewReader(b)); err == nil {
 			if again, err := g.encode(); err != nil || !bytes.HasPrefix(b, again) {
@@ -257,7 +257,7 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 		_, _ = readWelcome(bytes.NewReader(b))
-		if id, tag, payload, err := readCall(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, encodeCall(id, tag, payload)) {
+		if id, tag, payload, err := readCall(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, appendCall(nil, id, tag, payload)) {
 			t.Fatalf("%x does not read back", b)
 		}
 	})

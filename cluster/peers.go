@@ -19,6 +19,7 @@ const (
 	methodAnnounce  = 3 // member record → nothing; leader only
 	methodApplied   = 4 // → index applied here
 	methodRemoved   = 5 // the callee is no member any more → nothing
+	methodPropose   = 6 // patience and command → decision or error, carry.go; leader only
 )
 
 var errMethod = errors.New("method unknown to this build")
@@ -45,6 +46,8 @@ func (n *Node) ServePeer(ctx context.Context, from raft.ServerID, method byte, p
 		// Not from inside this call: failing closes the connection it came on.
 		go n.fail(&Error{Reason: Removed})
 		return nil, nil
+	case methodPropose:
+		return n.serveCarried(ctx, payload)
 	}
 	return nil, fmt.Errorf("method %d: %w", method, errMethod)
 }
@@ -66,7 +69,7 @@ func (n *Node) admit(ctx context.Context, from raft.ServerID, payload []byte) er
 	if m.ServerID != string(from) || m.Name != NameOf(from) {
 		return &Error{Reason: Conflict}
 	}
-	_, err := n.Propose(ctx, &fsm.Command{Op: &fsm.SetMember{Member: m}})
+	_, err := n.commit(ctx, &fsm.Command{Op: &fsm.SetMember{Member: m}})
 	return err
 }
 

@@ -43,11 +43,23 @@ func (a answer) result() (fsm.Decision, error) {
 // belongs to whoever takes it first.
 func (p *proposal) take() bool { return p.taken.CompareAndSwap(false, true) }
 
-// Propose commits c on this node, which must be the leader, and returns what
-// was decided. The error is an *fsm.InvalidError (nothing was proposed) or an
+// Propose commits c, on this node if it leads and through the leader if not, and
+// returns what was decided. An acquire that may wait is committed only by the
+// leader itself. The error is an *fsm.InvalidError (nothing was proposed) or an
 // *Error that says whether the outcome is not_applied or unknown. Propose never
 // tries again by itself.
 func (n *Node) Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
+	if n.lead.Load() != nil {
+		return n.commit(ctx, c)
+	}
+	if err := fsm.Validate(c); err != nil {
+		return fsm.Decision{}, err
+	}
+	return n.carry(ctx, c)
+}
+
+// commit is Propose on the leader; any other node refuses.
+func (n *Node) commit(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
 	if err := fsm.Validate(c); err != nil {
 		return fsm.Decision{}, err
 	}

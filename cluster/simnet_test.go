@@ -199,18 +199,21 @@ type simCaller struct {
 func (c simCaller) Call(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, method byte, payload []byte) ([]byte, error) {
 	to := string(addr)
 	if err := c.net.carry(simMessage{from: c.from, to: to}); err != nil {
-		return nil, err
+		return nil, &cluster.NotSentError{Err: err}
 	}
 	node := c.net.node(to)
 	if node == nil || node.Hello().ServerID != string(id) {
-		return nil, errCut
+		return nil, &cluster.NotSentError{Err: errCut}
 	}
 	from := c.net.nodes[c.from].identity.ServerID()
 	reply, err := node.ServePeer(ctx, from, method, payload)
 	if lost := c.net.carry(simMessage{from: to, to: c.from, answer: true}); lost != nil {
-		return nil, lost
+		return nil, &cluster.LostError{Err: lost}
 	}
-	return reply, err
+	if err != nil {
+		return nil, &cluster.RemoteError{Text: err.Error()}
+	}
+	return reply, nil
 }
 
 // simTransport is Raft's in-memory transport with the network's faults.

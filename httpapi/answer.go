@@ -90,7 +90,8 @@ func (h *Handler) bodyOf(d *fsm.Decision) any {
 		return &wire.Purged{Prefix: d.Resource, Count: d.Count, Remaining: d.Remaining, Receipt: r}
 	case fsm.KindSeal:
 		state, _ := h.node.Stale()
-		return fateOf(d, wire.Read{StoreRevision: state.Revision(), ClockMs: d.ClockMs, Node: h.name})
+		// A follower may not have applied yet what the leader decided.
+		return fateOf(d, wire.Read{StoreRevision: max(state.Revision(), d.Revision), ClockMs: d.ClockMs, Node: h.name})
 	}
 	panic(fmt.Sprintf("httpapi: no answer for operation %s", d.Op)) // no endpoint submits another
 }

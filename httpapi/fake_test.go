@@ -21,6 +21,7 @@ type fakeNode struct {
 	index   uint64
 	clockMs int64
 	leader  cluster.Peer // zero: unknown
+	through *fakeNode    // the leader, where commands can be carried to it
 	err     error        // what Propose, Read and the changes of members answer instead
 	age     time.Duration
 	asked   []string      // changes of members
@@ -33,16 +34,22 @@ func newFakeNode(name, url string) *fakeNode {
 	return n
 }
 
-func (n *fakeNode) Propose(_ context.Context, c *fsm.Command) (fsm.Decision, error) {
+func (n *fakeNode) Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
 	if err := fsm.Validate(c); err != nil {
 		return fsm.Decision{}, err
 	}
+	leads := n.IsLeader()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.err != nil {
+	switch {
+	case n.err != nil:
 		return fsm.Decision{}, n.err
+	case leads:
+		return n.apply(c), nil
+	case n.through != nil && n.through.IsLeader():
+		return n.through.Propose(ctx, c)
 	}
-	return n.apply(c), nil
+	return fsm.Decision{}, &cluster.Error{Reason: cluster.NoLeader, RetryAfter: time.Second}
 }
 
 func (n *fakeNode) apply(c *fsm.Command) fsm.Decision {

@@ -28,17 +28,15 @@ type hop struct {
 
 type hopKey struct{}
 
-// carried are the headers that mean something to the leader. They are copied
-// from the request as it came, behind the proxy's removal of whatever its
-// Connection header names: a caller must not be able to lose its own token.
-var carried = []string{
-	wire.HeaderToken, wire.HeaderRequestBase, wire.HeaderSequence,
-	wire.HeaderIfMatch, wire.HeaderIfNoneMatch, wire.HeaderReason, "Content-Type",
-}
+// carried are the headers that mean something to the leader, beside the request
+// ID. They are copied from the request as it came, behind the proxy's removal of
+// whatever its Connection header names: a caller must not be able to lose them.
+var carried = []string{wire.HeaderRequestBase, "Content-Type"}
 
 // forward passes the request on to the leader, once and as it came, and answers
-// with the leader's answer. A redirect would not do: clients turn a redirected
-// PUT into a GET or drop its headers.
+// with the leader's answer: an acquire that waits, or a change of members. Other
+// commands are carried between the nodes (cluster.Node.Propose). A redirect would
+// not do: clients turn a redirected POST into a GET or drop its headers.
 func (h *Handler) forward(w http.ResponseWriter, c *call, patience time.Duration) error {
 	leader, known := h.node.Leader()
 	_, forwarded := value(c.Header, wire.HeaderForwarded)

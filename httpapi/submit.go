@@ -10,10 +10,10 @@ import (
 	"github.com/fencekv/fencekv/fsm"
 )
 
-// submit brings op to a decision and answers with it: here if this node leads,
-// else by passing the request on. wait is how long an acquire may stand in its
-// queue. Everything that needs no state was checked before, so a follower
-// refuses bad input itself.
+// submit brings op to a decision and answers with it. wait is how long an acquire
+// may stand in its queue, which only the leader keeps: such a request is passed
+// on whole, so that a caller who hangs up here hangs up there. Everything that
+// needs no state was checked before, so a follower refuses bad input itself.
 func (h *Handler) submit(w http.ResponseWriter, c *call, op fsm.Op, wait time.Duration) error {
 	request, err := c.request()
 	if err != nil {
@@ -24,7 +24,7 @@ func (h *Handler) submit(w http.ResponseWriter, c *call, op fsm.Op, wait time.Du
 		return err
 	}
 	patience := wait + h.cfg.ProposeTimeout
-	if !h.node.IsLeader() {
+	if wait > 0 && !h.node.IsLeader() {
 		return h.forward(w, c, patience)
 	}
 	allowTime(w, patience)
