@@ -47,7 +47,7 @@ type Config struct {
 	SnapshotInterval time.Duration // how often to see whether that many came; default 30 s
 	SnapshotMaxAge   time.Duration // a snapshot at least this often if anything changed; default 1 h
 	TrailingEntries  uint64        // entries kept behind a snapshot for slow followers; default 10,240
-	MaxPending       int           // proposals waiting for Raft before the node refuses more; default 4,096
+	MaxPending       int           // proposals waiting for Raft before the node refuses more; default 1,024
 	MaxPendingBytes  int64         // their bytes; default 64 MiB
 
 	Elapsed func() time.Duration // monotonic time since a fixed point; default: since the node started
@@ -76,7 +76,7 @@ func (c Config) withDefaults() Config {
 		c.TrailingEntries = 10_240
 	}
 	if c.MaxPending == 0 {
-		c.MaxPending = 4_096
+		c.MaxPending = 1_024
 	}
 	if c.MaxPendingBytes == 0 {
 		c.MaxPendingBytes = 64 << 20

@@ -62,7 +62,7 @@ func (h *Handler) read(w http.ResponseWriter, c *call, limit int64) error {
 		w.Header().Set("Connection", "close")
 		return overloaded()
 	}
-	c.free = func() { h.bodies.Add(-hold) }
+	c.held, c.hold = &h.bodies, hold
 
 	if h.cfg.BodyTimeout < readTimeout { // else the server's own deadline is the earlier one
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.BodyTimeout))

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gorilla/mux"
 
@@ -29,9 +30,18 @@ type call struct {
 	query url.Values
 	id    string // request ID, empty where the endpoint takes none or goes without
 	body  []byte
-	free  func() // gives back the memory of the body; never nil
+	held  *atomic.Int64 // the account its body is on, nil for none
+	hold  int64         // bytes
 
 	fields fields // of the answer
+}
+
+// release gives back the memory of the body.
+func (c *call) release() {
+	if c.held != nil {
+		c.held.Add(-c.hold)
+		c.held, c.body = nil, nil
+	}
 }
 
 // router lists every route. Paths are matched as they were sent: neither
@@ -105,13 +115,15 @@ func (h *Handler) route(m *mux.Router, path string, endpoints ...endpoint) {
 
 // serve checks what all endpoints have in common and calls e.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	c := &call{Request: r, takes: e.headers, free: func() {}}
-	defer func() { c.free() }()
+	c := &call{Request: r, takes: e.headers}
+	defer c.release()
 	err := h.prepare(w, c, e)
 	if err == nil {
 		err = e.serve(w, c)
 	}
 	if err != nil {
+		c.release()
+		h.pace(r.Context(), err)
 		h.fail(w, r, err)
 	}
 }

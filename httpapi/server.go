@@ -33,6 +33,7 @@ type Handler struct {
 
 	requests atomic.Int64 // under way
 	bodies   atomic.Int64 // bytes held
+	refusals pacer
 }
 
 // New returns the handler for cfg.
@@ -56,6 +57,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.identify(w, r.Method)
 	if h.requests.Add(1) > h.cfg.MaxRequests {
 		h.requests.Add(-1)
+		h.pace(r.Context(), overloaded())
 		h.fail(w, r, overloaded())
 		return
 	}
