@@ -71,7 +71,7 @@ func (m *model) whole() whole {
 		Entries: sorted(m.entries), Fences: sorted(m.fences), Absents: sorted(m.absents), Members: sorted(m.members),
 		Enforced: map[string]uint64{}, Evidence: map[string]fsm.Enforcement{},
 	}
-	w.Records = slices.SortedFunc(slices.Values(m.records), func(a, b *fsm.Record) int { return strings.Compare(a.Key, b.Key) })
+	w.Records = slices.Clone(m.records)
 	w.Waiters = slices.SortedFunc(slices.Values(m.waiters), func(a, b *fsm.Waiter) int {
 		return strings.Compare(a.Resource+"\x00"+a.RequestID, b.Resource+"\x00"+b.RequestID)
 	})

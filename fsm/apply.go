@@ -137,11 +137,11 @@ func (b *Batch) forget() {
 			return
 		}
 		due := oldest.AtMs+b.s.settings.RequestRetentionMs <= b.s.clockMs
-		if !due && int64(b.s.records.Len()) <= b.s.settings.MaxRequests {
+		if !due && int64(b.s.records.len()) <= b.s.settings.MaxRequests {
 			return
 		}
 		b.s.byAge.Delete(revision)
-		b.s.records.Delete(oldest.Key)
+		b.s.records.remove(oldest.Key)
 		b.s.horizon = revision
 	}
 }

@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +34,16 @@ func (s *State) Header() Header {
 // Builder makes a State from the records of a snapshot. Records may come in any
 // order; sorted order is fastest. What is derived (deadlines, the queue, the age
 // of request records, the held locks) it makes itself.
-type Builder struct{ s *State }
+type Builder struct {
+	s       *State
+	records []hashed
+}
+
+// hashed is a record with its hash, for the order of recordMap.
+type hashed struct {
+	hash   uint64
+	record *Record
+}
 
 // NewBuilder returns a builder of a State with header h.
 func NewBuilder(h Header) *Builder {
@@ -65,7 +76,7 @@ func (b *Builder) AddAbsent(a *Absent) { b.s.absents.Set(a.Prefix, a) }
 
 // AddRecord adds r, which must not be changed afterwards.
 func (b *Builder) AddRecord(r *Record) {
-	b.s.records.Set(r.Key, r)
+	b.records = append(b.records, hashed{b.s.records.hash(r.Key), r})
 	b.s.byAge.Set(r.Revision, r)
 }
 
@@ -78,13 +89,18 @@ func (b *Builder) AddMember(m *Member) { b.s.members.Set(m.Name, m) }
 // AddEvent adds e, which must not be changed afterwards.
 func (b *Builder) AddEvent(e *Event) { b.s.events.Set(e.Seq, e) }
 
-// ErrRevisionTwice means that two request records claim one revision.
-var ErrRevisionTwice = errors.New("two request records of one revision")
+// ErrRecordTwice means that a request has two records, or that two records
+// claim one revision.
+var ErrRecordTwice = errors.New("one request has two records, or two took one revision")
 
 // State returns the state built. The builder must not be used afterwards.
 func (b *Builder) State() (*State, error) {
-	if b.s.records.Len() != b.s.byAge.Len() {
-		return nil, ErrRevisionTwice
+	slices.SortFunc(b.records, func(x, y hashed) int { return cmp.Compare(x.hash, y.hash) })
+	for _, one := range b.records {
+		b.s.records.set(one.record)
+	}
+	if b.s.records.len() != len(b.records) || b.s.byAge.Len() != len(b.records) {
+		return nil, ErrRecordTwice
 	}
 	return b.s, nil
 }

@@ -9,7 +9,7 @@ func (b *Batch) recorded(scope string) (*Record, Code) {
 		return nil, ""
 	}
 	key := recordKey(scope, q.ID)
-	r, _ := b.s.records.Get(key)
+	r := b.s.records.get(key)
 	w, _ := b.s.waiters.Get(key)
 	switch {
 	case w != nil && w.Fingerprint != q.Fingerprint:
@@ -50,7 +50,7 @@ func (b *Batch) record(scope string, r Record) {
 
 func (b *Batch) put(r *Record) {
 	r.AtMs = b.s.clockMs
-	b.s.records.Set(r.Key, r)
+	b.s.records.set(r)
 	b.s.byAge.Set(r.Revision, r)
 }
 

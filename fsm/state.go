@@ -27,7 +27,7 @@ type State struct {
 	entries *btree.Map[string, *Entry]
 	fences  *btree.Map[string, *Fence]
 	absents *btree.Map[string, *Absent]
-	records *btree.Map[string, *Record] // by Record.Key
+	records recordMap
 	waiters *btree.Map[string, *Waiter] // by resource, NUL, request ID
 	members *btree.Map[string, *Member]
 	events  *btree.Map[uint64, *Event]
@@ -48,7 +48,7 @@ func New() *State {
 		entries:   new(btree.Map[string, *Entry]),
 		fences:    new(btree.Map[string, *Fence]),
 		absents:   new(btree.Map[string, *Absent]),
-		records:   new(btree.Map[string, *Record]),
+		records:   newRecordMap(hashRecordKey),
 		waiters:   new(btree.Map[string, *Waiter]),
 		members:   new(btree.Map[string, *Member]),
 		events:    new(btree.Map[uint64, *Event]),
@@ -84,7 +84,7 @@ func (s *State) derive() *State {
 	next.entries = s.entries.Copy()
 	next.fences = s.fences.Copy()
 	next.absents = s.absents.Copy()
-	next.records = s.records.Copy()
+	next.records = s.records.copy()
 	next.waiters = s.waiters.Copy()
 	next.members = s.members.Copy()
 	next.events = s.events.Copy()
@@ -141,7 +141,7 @@ func (s *State) Counts() Counts {
 		Fences:     int64(s.fences.Len()),
 		Locks:      int64(s.held.Len()),
 		Waiters:    int64(s.waiters.Len()),
-		Requests:   int64(s.records.Len()),
+		Requests:   int64(s.records.len()),
 		Events:     int64(s.events.Len()),
 		Members:    int64(s.members.Len()),
 		Absents:    int64(s.absents.Len()),
@@ -162,8 +162,7 @@ func (s *State) Fence(resource string) *Fence {
 
 // Record returns the record of a request, or nil.
 func (s *State) Record(scope, id string) *Record {
-	r, _ := s.records.Get(recordKey(scope, id))
-	return r
+	return s.records.get(recordKey(scope, id))
 }
 
 // Waiter returns a waiting acquire, or nil.
@@ -195,8 +194,12 @@ func (s *State) Locks(prefix, after string) iter.Seq[*Fence] { return under(s.he
 // Absents yields the absent floors in order of prefix.
 func (s *State) Absents() iter.Seq[*Absent] { return under(s.absents, "", "") }
 
-// Records yields the request records in order of scope and ID.
-func (s *State) Records() iter.Seq[*Record] { return under(s.records, "", "") }
+// Records yields the request records, oldest first.
+func (s *State) Records() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		s.byAge.Scan(func(_ uint64, r *Record) bool { return yield(r) })
+	}
+}
 
 // Members yields the members in order of name.
 func (s *State) Members() iter.Seq[*Member] { return under(s.members, "", "") }

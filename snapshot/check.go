@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"github.com/fencekv/fencekv/fsm"
@@ -49,7 +50,7 @@ func (c *checker) record(k kind, record any) error {
 	case *fsm.Absent:
 		return c.order(k, record.Prefix)
 	case *fsm.Record:
-		return errors.Join(c.order(k, record.Key), c.request(record))
+		return errors.Join(c.order(k, rising(record.Revision)), c.request(record))
 	case *fsm.Waiter:
 		return errors.Join(c.order(k, record.Resource+"\x00"+record.RequestID), c.waiter(record))
 	case *fsm.Member:
@@ -59,6 +60,9 @@ func (c *checker) record(k kind, record any) error {
 	}
 	return nil
 }
+
+// rising returns text that sorts as v does.
+func rising(v uint64) string { return string(binary.BigEndian.AppendUint64(nil, v)) }
 
 // order insists on rising kinds and, within a kind, rising keys.
 func (c *checker) order(k kind, key string) error {

@@ -109,17 +109,27 @@ func TestPlaceOfDamage(t *testing.T) {
 	}
 }
 
-// TestRevisionTwice: two request records cannot have taken one revision.
-func TestRevisionTwice(t *testing.T) {
-	p, other := roomy(t), roomy(t)
-	other.Records[1].Revision, other.Records[0].Revision = p.Records[0].Revision, 1
-	file, theirs := written(t, built(t, p)), written(t, built(t, other))
-	records := split(t, content(t, file))
+// TestRecordTwice: one request has one record, and two have not taken one
+// revision.
+func TestRecordTwice(t *testing.T) {
 	const second = 1 + 2 + 2 + 2 + 1 // behind the header, entries, fences, absent floors and the first request
-	records[second] = split(t, content(t, theirs))[second]
-	got := corrupt(t, "one revision twice", sealed(t, file[:headSize], bytes.Join(records, nil)))
-	if !errors.Is(got.Err, fsm.ErrRevisionTwice) || got.Kind != "request record" {
-		t.Errorf("%v, want %v", &got, fsm.ErrRevisionTwice)
+	for name, c := range map[string]struct {
+		change func(p, first *fsm.Record)
+		want   error
+	}{
+		"request":  {func(second, first *fsm.Record) { second.Key = first.Key }, fsm.ErrRecordTwice},
+		"revision": {func(second, first *fsm.Record) { second.Revision = first.Revision }, nil},
+	} {
+		p, other := roomy(t), roomy(t)
+		c.change(other.Records[1], p.Records[0])
+		other.Records[0].Key, other.Records[0].Revision = "other\x00request", 1
+		file, theirs := written(t, built(t, p)), written(t, built(t, other))
+		records := split(t, content(t, file))
+		records[second] = split(t, content(t, theirs))[second]
+		got := corrupt(t, "one "+name+" twice", sealed(t, file[:headSize], bytes.Join(records, nil)))
+		if c.want != nil && !errors.Is(got.Err, c.want) || got.Kind != "request record" {
+			t.Errorf("%s: %v, want %v", name, &got, c.want)
+		}
 	}
 }
 

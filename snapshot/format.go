@@ -19,7 +19,7 @@ const Format = 1
 //	+----------+--------+---------------------------------------
 //
 // Inside the frame stands one record after the other, in order of kind and,
-// within a kind, of key:
+// within a kind, of key; request records, as in a State, in order of revision:
 //
 //	+------+-----------------+-------------+
 //	| kind | length (varint) | fields ...  |

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,19 +47,20 @@ func Read(r io.Reader) (*fsm.State, Info, error) {
 	return state, info, nil
 }
 
-// Verify checks everything that Read checks and keeps nothing but the revisions
-// of the request records.
+// Verify checks everything that Read checks and keeps nothing but a hash of each
+// request record's key.
 func Verify(r io.Reader) (Info, error) {
-	revisions, twice := make(map[uint64]struct{}), false
+	keys, twice := make(map[[sha256.Size]byte]struct{}), false
 	info, err := read(r, func(fsm.Header) {}, func(record any) {
 		if record, ok := record.(*fsm.Record); ok {
-			_, again := revisions[record.Revision]
+			key := sha256.Sum256([]byte(record.Key))
+			_, again := keys[key]
 			twice = twice || again
-			revisions[record.Revision] = struct{}{}
+			keys[key] = struct{}{}
 		}
 	})
 	if err == nil && twice {
-		return Info{}, &CorruptError{Kind: kindRecord.String(), Err: fsm.ErrRevisionTwice}
+		return Info{}, &CorruptError{Kind: kindRecord.String(), Err: fsm.ErrRecordTwice}
 	}
 	return info, err
 }

@@ -87,7 +87,7 @@ func sample(t testing.TB) *fsm.State {
 	record := filled[fsm.Record](500)
 	record.Key = "app/a\x00request"
 	b.AddRecord(record)
-	plain := &fsm.Record{Key: "app/b\x00request", Op: fsm.KindPut, Verdict: fsm.VerdictApplied, Revision: 77, Version: 3}
+	plain := &fsm.Record{Key: "app/b\x00request", Op: fsm.KindPut, Verdict: fsm.VerdictApplied, Revision: record.Revision + 100, Version: 3}
 	b.AddRecord(plain)
 	waiter := filled[fsm.Waiter](600)
 	waiter.Resource = "app/w"

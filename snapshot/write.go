@@ -61,7 +61,7 @@ type writer struct {
 func (w *writer) flush() error { return w.w.Flush() }
 
 // state writes every collection in the order of the kinds. The iterators yield
-// in order of key, so the file is sorted.
+// in that order, so the file is sorted.
 func (w *writer) state(s *fsm.State) {
 	w.begin()
 	encodeHeader(&w.record, s.Header())
