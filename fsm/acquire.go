@@ -4,12 +4,12 @@ import "math"
 
 // acquire grants the lock, queues the request, or says who is in the way.
 func (b *Batch) acquire(op *Acquire) Decision {
-	if r, refusal := b.recorded(op.Resource); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		return b.replayGrant(op, r)
 	}
-	if w := b.s.Waiter(op.Resource, b.cmd.Request.ID); w != nil {
+	if w := b.s.Waiter(op.Resource, b.id); w != nil {
 		return b.wait(op, w)
 	}
 	f := b.s.Fence(op.Resource)
@@ -37,7 +37,7 @@ func (b *Batch) acquire(op *Acquire) Decision {
 		return b.limit("locks", MaxLocks)
 	}
 	return b.grant(&Waiter{
-		Resource: op.Resource, RequestID: b.cmd.Request.ID, Fingerprint: b.cmd.Request.Fingerprint,
+		Resource: op.Resource, RequestID: b.id, Fingerprint: b.cmd.Request.Fingerprint,
 		Holder: op.Holder, LeaseID: op.LeaseID, TTLMs: op.TTLMs, Mode: op.Mode, Adopt: op.Adopt,
 	}, op.IfToken != 0)
 }

@@ -4,7 +4,7 @@ import "slices"
 
 // revoke shuts out whoever held the resource until now, at once.
 func (b *Batch) revoke(op *Revoke) Decision {
-	if r, refusal := b.recorded(op.Resource); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		return b.replayLock(r)
@@ -30,8 +30,8 @@ func (b *Batch) revoke(op *Revoke) Decision {
 		d.Token, d.Holder, d.Mode = lock.Token, lock.Holder, lock.Mode
 	}
 	b.raiseFence(op.Resource, b.enforcement(past, d.Holder, CauseRevoke, revision), f.External)
-	b.recordLock(op.Resource, d)
-	b.lockEvent(named(d, KindRevoke, op.Resource, b.cmd.Request.ID))
+	b.recordLock(d)
+	b.lockEvent(named(d, KindRevoke, op.Resource, b.id))
 	if lock != nil {
 		b.grantNext(op.Resource)
 	}
@@ -40,7 +40,7 @@ func (b *Batch) revoke(op *Revoke) Decision {
 
 // require makes a resource refuse token-less writes before its first lock.
 func (b *Batch) require(op *Require) Decision {
-	if r, refusal := b.recorded(op.Resource); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		return b.replayLock(r)
@@ -55,15 +55,15 @@ func (b *Batch) require(op *Require) Decision {
 		Outcome: OutcomeApplied, Code: Required, Revision: b.nextRevision(),
 		MaxToken: next.MaxToken, Issued: next.Issued,
 	}
-	b.recordLock(op.Resource, d)
-	b.lockEvent(named(d, KindRequire, op.Resource, b.cmd.Request.ID))
+	b.recordLock(d)
+	b.lockEvent(named(d, KindRequire, op.Resource, b.id))
 	return d
 }
 
 // purge gives back the memory of deleted, unlocked keys under a prefix. Their
 // tokens stay dead: the highest floor among them stays on the prefix.
 func (b *Batch) purge(op *Purge) Decision {
-	if r, refusal := b.recorded(op.Prefix); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		d := replay(r)
@@ -88,8 +88,8 @@ func (b *Batch) purge(op *Purge) Decision {
 		Outcome: OutcomeApplied, Code: Purged, Revision: revision,
 		MaxToken: b.s.absent(op.Prefix), Count: uint64(len(keys)), Remaining: more,
 	}
-	b.recordLock(op.Prefix, d)
-	b.lockEvent(named(d, KindPurge, op.Prefix, b.cmd.Request.ID))
+	b.recordLock(d)
+	b.lockEvent(named(d, KindPurge, op.Prefix, b.id))
 	return d
 }
 

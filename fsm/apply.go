@@ -21,6 +21,11 @@ type Batch struct {
 	s   *State
 	at  Position
 	cmd *Command
+
+	// Of the command's request, empty without an ID. What is kept of the ID is
+	// part of the key, so that the store keeps its bytes once.
+	key string // Record.Key
+	id  string
 }
 
 // Begin starts a batch on s, which stays unchanged.
@@ -46,6 +51,11 @@ func (b *Batch) Head() Head {
 // Apply applies one more command.
 func (b *Batch) Apply(at Position, c *Command) Decision {
 	b.at, b.cmd = at, c
+	b.key, b.id = "", ""
+	if id := c.Request.ID; id != "" {
+		b.key = recordKey(Scope(c.Op), id)
+		b.id = b.key[len(b.key)-len(id):]
+	}
 	b.s.index = at.Index
 	if c.Stamp.Term == at.Term {
 		b.s.clockMs = max(b.s.clockMs, c.Stamp.ClockMs)

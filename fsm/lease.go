@@ -8,7 +8,7 @@ func (b *Batch) renew(op *Renew) Decision {
 		return b.refuseNotHolder(f)
 	}
 	lock := *f.Lock
-	if b.cmd.Request.ID == lock.RenewID {
+	if b.id == lock.RenewID {
 		d := b.renewed(f, lock.RenewTTLMs, lock.RenewDeadlineMs)
 		d.Outcome = OutcomeReplayed
 		return d
@@ -21,7 +21,7 @@ func (b *Batch) renew(op *Renew) Decision {
 	}
 	old := lock.DeadlineMs
 	lock.DeadlineMs = max(old, b.s.clockMs+lock.TTLMs)
-	lock.RenewID, lock.RenewTTLMs, lock.RenewDeadlineMs = b.cmd.Request.ID, lock.TTLMs, lock.DeadlineMs
+	lock.RenewID, lock.RenewTTLMs, lock.RenewDeadlineMs = b.id, lock.TTLMs, lock.DeadlineMs
 	next := *f
 	next.Lock = &lock
 	b.nextRevision()
@@ -55,7 +55,7 @@ func (b *Batch) refuseNotHolder(f *Fence) Decision {
 
 // release compares the lease and frees in one step; a name is not enough.
 func (b *Batch) release(op *Release) Decision {
-	if r, refusal := b.recorded(op.Resource); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		return b.replayLock(r)
@@ -70,8 +70,8 @@ func (b *Batch) release(op *Release) Decision {
 		Outcome: OutcomeApplied, Code: Released, Revision: b.nextRevision(),
 		Token: lock.Token, MaxToken: f.MaxToken, Issued: f.Issued, Holder: lock.Holder, Mode: lock.Mode,
 	}
-	b.recordLock(op.Resource, d)
-	b.lockEvent(named(d, KindRelease, op.Resource, b.cmd.Request.ID))
+	b.recordLock(d)
+	b.lockEvent(named(d, KindRelease, op.Resource, b.id))
 	b.grantNext(op.Resource)
 	return d
 }
@@ -86,8 +86,8 @@ func (b *Batch) replayLock(r *Record) Decision {
 	return d
 }
 
-func (b *Batch) recordLock(scope string, d Decision) {
-	b.record(scope, Record{
+func (b *Batch) recordLock(d Decision) {
+	b.record(Record{
 		Verdict: VerdictApplied, Revision: d.Revision, Token: d.Token,
 		More: &RecordMore{Holder: d.Holder, Mode: d.Mode, Count: d.Count, Remaining: d.Remaining},
 	})

@@ -10,7 +10,7 @@ func (b *Batch) join(op *Acquire) Decision {
 		return b.limit("waitersTotal", MaxWaitersTotal)
 	}
 	w := &Waiter{
-		Resource: op.Resource, Order: b.nextRevision(), RequestID: b.cmd.Request.ID,
+		Resource: op.Resource, Order: b.nextRevision(), RequestID: b.id,
 		Fingerprint: b.cmd.Request.Fingerprint, Holder: op.Holder, LeaseID: op.LeaseID, Node: op.Node,
 		TTLMs: op.TTLMs, DeadlineMs: b.s.clockMs + op.WaitMs, Mode: op.Mode, Adopt: op.Adopt,
 	}
@@ -83,7 +83,7 @@ func (b *Batch) endWait(w *Waiter, code Code) uint64 {
 
 func (b *Batch) withdraw(op *Withdraw) Decision {
 	d := Decision{Outcome: OutcomeApplied, Code: Withdrawn, Revision: b.s.revision}
-	if w := b.s.Waiter(op.Resource, b.cmd.Request.ID); w != nil {
+	if w := b.s.Waiter(op.Resource, b.id); w != nil {
 		d.Revision = b.endWait(w, Withdrawn)
 	}
 	return d

@@ -32,40 +32,47 @@ func (m recordMap) copy() recordMap { return recordMap{tree: m.tree.Copy(), hash
 
 func (m recordMap) len() int { return m.tree.Len() }
 
-// find returns where the record of key stands, or where it would.
-func (m recordMap) find(key string) (at uint64, r *Record) {
-	for at = m.hash(key); ; at++ {
+func (m recordMap) get(key string) *Record {
+	for at := m.hash(key); ; at++ {
 		r, found := m.tree.Get(at)
 		if !found || r.Key == key {
-			return at, r
+			return r
 		}
 	}
 }
 
-func (m recordMap) get(key string) *Record {
-	_, r := m.find(key)
-	return r
-}
-
+// set and remove change first and look then, which is one search where nothing
+// collides.
 func (m recordMap) set(r *Record) {
-	at, _ := m.find(r.Key)
-	m.tree.Set(at, r)
+	for at := m.hash(r.Key); ; at++ {
+		other, found := m.tree.Set(at, r)
+		if !found || other.Key == r.Key {
+			return
+		}
+		m.tree.Set(at, other)
+	}
 }
 
 // remove closes the gap it leaves: a search ends at the first.
 func (m recordMap) remove(key string) {
-	at, r := m.find(key)
-	if r == nil {
-		return
-	}
-	m.tree.Delete(at)
+	at := m.hash(key)
 	for {
-		at++
-		r, found := m.tree.Get(at)
+		other, found := m.tree.Delete(at)
 		if !found {
 			return
 		}
-		m.tree.Delete(at)
+		if other.Key == key {
+			break
+		}
+		m.tree.Set(at, other)
+		at++
+	}
+	for {
+		at++
+		r, found := m.tree.Delete(at)
+		if !found {
+			return
+		}
 		m.set(r)
 	}
 }

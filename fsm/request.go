@@ -3,14 +3,13 @@ package fsm
 // recorded is rule 2: what the store remembers of the command's request ID. It
 // returns the record to answer from, or the refusal, or neither for a request
 // that is new or, as only an acquire can be, waiting.
-func (b *Batch) recorded(scope string) (*Record, Code) {
+func (b *Batch) recorded() (*Record, Code) {
 	q := &b.cmd.Request
-	if q.ID == "" {
+	if b.id == "" {
 		return nil, ""
 	}
-	key := recordKey(scope, q.ID)
-	r := b.s.records.get(key)
-	w, _ := b.s.waiters.Get(key)
+	r := b.s.records.get(b.key)
+	w, _ := b.s.waiters.Get(b.key)
 	switch {
 	case w != nil && w.Fingerprint != q.Fingerprint:
 		return nil, RequestMismatch
@@ -38,11 +37,11 @@ func (b *Batch) refuseRequest(code Code) Decision {
 
 // record stores the verdict on the command's request, which takes effect at
 // most once from then on. The revision must be new.
-func (b *Batch) record(scope string, r Record) {
-	if b.cmd.Request.ID == "" {
+func (b *Batch) record(r Record) {
+	if b.id == "" {
 		return
 	}
-	r.Key = recordKey(scope, b.cmd.Request.ID)
+	r.Key = b.key
 	r.Op = b.cmd.Op.Kind()
 	r.Fingerprint = b.cmd.Request.Fingerprint
 	b.put(&r)
@@ -56,8 +55,8 @@ func (b *Batch) put(r *Record) {
 
 // recordRefusal makes the verdict on a failed precondition final: one ID, one
 // outcome. A late copy must not succeed where its caller was told it failed.
-func (b *Batch) recordRefusal(scope string, d Decision) Decision {
-	if b.cmd.Request.ID == "" {
+func (b *Batch) recordRefusal(d Decision) Decision {
+	if b.id == "" {
 		return d
 	}
 	verdict := VerdictRevisionMismatch
@@ -65,7 +64,7 @@ func (b *Batch) recordRefusal(scope string, d Decision) Decision {
 		verdict = VerdictKeyNotFound
 	}
 	d.Revision = b.nextRevision()
-	b.record(scope, Record{
+	b.record(Record{
 		Verdict: verdict, Revision: d.Revision,
 		More: &RecordMore{Key: d.Key, Current: d.Current, FailedOp: d.FailedOp},
 	})
@@ -131,12 +130,12 @@ func codeOf(r *Record) Code {
 // seal records that the request shall never apply, or tells that it has.
 func (b *Batch) seal(op *Seal) Decision {
 	q := &b.cmd.Request
-	if r := b.s.Record(op.Scope, q.ID); r != nil {
+	if r := b.s.records.get(b.key); r != nil {
 		d := replay(r)
 		d.Outcome, d.LeaseID = OutcomeReplayed, ""
 		return d
 	}
-	if w := b.s.Waiter(op.Scope, q.ID); w != nil {
+	if w := b.s.Waiter(op.Scope, b.id); w != nil {
 		b.endWait(w, Withdrawn)
 	}
 	if q.HasBase && q.Base < b.s.horizon {
@@ -146,7 +145,7 @@ func (b *Batch) seal(op *Seal) Decision {
 		return d
 	}
 	d := Decision{Outcome: OutcomeApplied, Code: Sealed, Revision: b.nextRevision()}
-	b.record(op.Scope, Record{Verdict: VerdictSealed, Revision: d.Revision})
+	b.record(Record{Verdict: VerdictSealed, Revision: d.Revision})
 	b.lockEvent(named(d, KindSeal, op.Scope, q.ID))
 	return d
 }

@@ -96,10 +96,10 @@ func (f *Fence) issue(token uint64) (Issue, bool) {
 func (b *Batch) refuseToken(code Code, c *cover, token uint64, scope string) Decision {
 	d := b.refuse(code)
 	d.Token, d.MaxToken, d.Issued, d.EnforcedBy = token, c.enforced, c.issued, c.by
-	if code != StaleOwner || b.cmd.Request.ID == "" {
+	if code != StaleOwner || b.id == "" {
 		return d
 	}
-	r := b.s.Record(scope, b.cmd.Request.ID)
+	r := b.s.Record(scope, b.id)
 	if r != nil && r.Verdict == VerdictApplied && r.Fingerprint == b.cmd.Request.Fingerprint {
 		d.Applied = &Applied{Revision: r.Revision, Version: r.Version, Token: r.Token}
 	}
@@ -167,7 +167,7 @@ func (f *Fence) enforce(e *Enforcement) {
 
 func (b *Batch) enforcement(token uint64, holder string, cause Cause, revision uint64) Enforcement {
 	return Enforcement{
-		Token: token, Holder: holder, RequestID: b.cmd.Request.ID, Revision: revision,
+		Token: token, Holder: holder, RequestID: b.id, Revision: revision,
 		ClockMs: b.s.clockMs, WallMs: b.cmd.Stamp.WallMs, Cause: cause,
 	}
 }

@@ -6,7 +6,7 @@ func (b *Batch) txn(op *Txn) Decision {
 	if !ok {
 		return refusal
 	}
-	if r, refusal := b.recorded(op.Resource); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		return b.replayWrite(r, raises)
@@ -15,7 +15,7 @@ func (b *Batch) txn(op *Txn) Decision {
 		_, cond := target(one)
 		if d, ok := b.expected(one, cond); !ok {
 			d.FailedOp = int64(i)
-			return b.recordRefusal(op.Resource, d)
+			return b.recordRefusal(d)
 		}
 	}
 	for i, one := range op.Ops {
@@ -38,7 +38,7 @@ func (b *Batch) txn(op *Txn) Decision {
 		d.Token = max(d.Token, r.token)
 	}
 	d.MaxToken = d.Token
-	b.record(op.Resource, Record{
+	b.record(Record{
 		Verdict: VerdictApplied, Revision: revision, Token: d.Token,
 		More: &RecordMore{Versions: d.Versions},
 	})

@@ -10,7 +10,7 @@ func (b *Batch) write(op Op) Decision {
 	if refusal != "" {
 		return b.refuseToken(refusal, &c, token, key)
 	}
-	if r, refusal := b.recorded(key); refusal != "" {
+	if r, refusal := b.recorded(); refusal != "" {
 		return b.refuseRequest(refusal)
 	} else if r != nil {
 		return b.replayWrite(r, []raising{b.s.raising(token, home, key)})
@@ -21,7 +21,7 @@ func (b *Batch) write(op Op) Decision {
 		return d
 	}
 	if d, ok := b.expected(op, cond); !ok {
-		return b.recordRefusal(key, d)
+		return b.recordRefusal(d)
 	}
 	if d, ok := b.within(op); !ok {
 		return d
@@ -30,7 +30,7 @@ func (b *Batch) write(op Op) Decision {
 	raise.revision = b.nextRevision()
 	d := b.store(op, raise)
 	b.raise(raise)
-	b.record(key, Record{Verdict: VerdictApplied, Created: d.Created, Revision: d.Revision, Version: d.Version, Token: token})
+	b.record(Record{Verdict: VerdictApplied, Created: d.Created, Revision: d.Revision, Version: d.Version, Token: token})
 	if number != 0 {
 		b.advance(home, Sequence{
 			Token: token, Number: number, Key: key,
@@ -110,7 +110,7 @@ func (b *Batch) store(op Op, by raising) Decision {
 	old := b.s.Entry(key)
 	v := &Value{
 		Version: 1, Revision: by.revision, Token: by.token, Holder: by.holder,
-		RequestID: b.cmd.Request.ID, Author: b.cmd.Request.Author, Reason: b.cmd.Request.Reason,
+		RequestID: b.id, Author: b.cmd.Request.Author, Reason: b.cmd.Request.Reason,
 		WallMs: b.cmd.Stamp.WallMs,
 	}
 	if old != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	garbage   = 256 << 20 // bytes between two collections
 	maxGrowth = 400       // percent, while little is live
-	minGrowth = 100       // percent, however much is live
+	minGrowth = 50        // percent, however much is live
 	paceEvery = time.Second
 )
 
