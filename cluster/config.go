@@ -44,7 +44,7 @@ type Config struct {
 
 	RTT              time.Duration // unit of Raft's timeouts: heartbeat and election 50, lease 25; default 10 ms
 	SnapshotEntries  uint64        // entries between snapshots; default 16,384
-	SnapshotInterval time.Duration // how often to see whether that many came; default 30 s
+	SnapshotInterval time.Duration // how often to see whether that many came; default 15 s
 	SnapshotMaxAge   time.Duration // a snapshot at least this often if anything changed; default 1 h
 	TrailingEntries  uint64        // entries kept behind a snapshot for slow followers; default 10,240
 	MaxPending       int           // proposals waiting for Raft before the node refuses more; default 1,024
@@ -67,7 +67,7 @@ func (c Config) withDefaults() Config {
 		c.SnapshotEntries = 16_384
 	}
 	if c.SnapshotInterval == 0 {
-		c.SnapshotInterval = 30 * time.Second
+		c.SnapshotInterval = 15 * time.Second
 	}
 	if c.SnapshotMaxAge == 0 {
 		c.SnapshotMaxAge = time.Hour

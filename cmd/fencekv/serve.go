@@ -35,7 +35,7 @@ that before the file.`,
 	f.String("join", "", "`URL` of any node of the cluster to join")
 	f.Duration("raft-rtt", 10*time.Millisecond, "unit of Raft's timeouts: heartbeat and election 50, lease 25")
 	f.String("log-store", "wal", "`kind` of log store: wal or boltdb")
-	f.Duration("snapshot-interval", 30*time.Second, "how often to see whether a snapshot is due")
+	f.Duration("snapshot-interval", 15*time.Second, "how often to see whether a snapshot is due")
 	f.Uint64("snapshot-entries", 16_384, "`number` of entries that make one due")
 	f.Duration("request-retention", time.Duration(standard.RequestRetentionMs)*time.Millisecond, "how long an answer stays recorded (cluster-wide)")
 	f.Int64("max-requests", standard.MaxRequests, "most answers recorded, a `number` (cluster-wide)")

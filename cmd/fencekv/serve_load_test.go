@@ -36,7 +36,7 @@ func standardServeConfig() serveConfig {
 	return serveConfig{
 		Name: "n1", Data: "data", HTTP: "127.0.0.1:8700", Raft: "127.0.0.1:8701",
 		Peers: map[string]string{}, RaftRTT: 10 * time.Millisecond, LogStore: "wal",
-		SnapshotInterval: 30 * time.Second, SnapshotEntries: 16_384,
+		SnapshotInterval: 15 * time.Second, SnapshotEntries: 16_384,
 		RequestRetention: 10 * time.Minute, MaxRequests: 1_000_000, History: 8, MaxValue: 256 << 10,
 		ExternalTokens: true, LogLevel: "info",
 	}
