@@ -5,7 +5,7 @@ BIN := bin/fencekv
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build cluster test check fuzz histories simulations soak drill bench bench-peers bench-overload bench-build clean
+.PHONY: build cluster test check fuzz histories simulations soak drill bench bench-peers bench-overload bench-growth bench-endurance bench-build clean
 
 build: ## the binary, static, in bin/
 	$(GO) build -trimpath -o $(BIN) ./cmd/fencekv
@@ -54,6 +54,12 @@ bench-peers: bench-build ## fencekv against etcd, three processes each; writes d
 
 bench-overload: bench-build ## a minute of three times what the cluster can do; writes docs/performance.md
 	cd test/bench && ../../bin/fencekv-bench overload -docs ../../docs -duration 60s
+
+bench-growth: bench-build ## the cost of a write and a read as the store grows; writes docs/performance.md
+	cd test/bench && ../../bin/fencekv-bench growth -docs ../../docs
+
+bench-endurance: bench-build ## an hour at the full rate; writes docs/performance.md
+	cd test/bench && ../../bin/fencekv-bench endurance -docs ../../docs -duration $(or $(DURATION),60m)
 
 clean:
 	rm -rf bin

@@ -3,6 +3,8 @@
 //
 //	bench peers      the table of ratios against etcd
 //	bench overload   what three times its capacity does to a node
+//	bench growth     what much of anything does to a write and a read
+//	bench endurance  what full rate for long leaves behind
 //
 // Each writes its part of docs/performance.md and its plots next to it.
 package main
@@ -41,9 +43,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	commands := map[string]func(context.Context, *options) error{"peers": peers, "overload": overload}
+	commands := map[string]func(context.Context, *options) error{
+		"peers": peers, "overload": overload, "growth": growth, "endurance": endurance,
+	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("which of peers, overload?")
+		return errors.New("which of peers, overload, growth, endurance?")
 	}
 	var o options
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
