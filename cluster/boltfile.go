@@ -63,15 +63,36 @@ func openBolt(path string, visit func(bucket string, key, value []byte) error) (
 	return store, nil
 }
 
+// boltLog is a raft-boltdb log whose entries stand in groups.
+type boltLog struct {
+	*batchLog
+	store *raftboltdb.BoltStore
+}
+
+// Close releases the file.
+func (l boltLog) Close() error { return l.store.Close() }
+
 // openBoltLog opens or creates a raft-boltdb log. A key's size, when it is the last of its page, is all that the
 // packing of the page does not give away; the value behind it is under the entry's checksum.
-func openBoltLog(path string) (*raftboltdb.BoltStore, error) {
-	return openBolt(path, func(bucket string, key, _ []byte) error {
+func openBoltLog(path string) (log boltLog, err error) {
+	defer containDamage(path, &err)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var starts []uint64
+	store, err := openBolt(path, func(bucket string, key, _ []byte) error {
 		if bucket != boltLogBucket || len(key) != 8 {
 			return fmt.Errorf("entry %x of bucket %q: %w", key, bucket, ErrDamaged)
 		}
+		starts = append(starts, binary.BigEndian.Uint64(key))
 		return nil
 	})
+	if err != nil {
+		return boltLog{}, err
+	}
+	groups, err := openBatchLog(store, starts)
+	if err != nil {
+		return boltLog{}, errors.Join(fmt.Errorf("open %s: %w; %s", path, err, rejoinAdvice), store.Close())
+	}
+	return boltLog{groups, store}, nil
 }
 
 // boltOptions leaves the freelist out of the file: it would be written with every commit, and is rebuilt at open.

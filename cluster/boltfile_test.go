@@ -13,10 +13,11 @@ import (
 // The tree has branches, leaves, an overflowing value and an inline bucket.
 func TestBoltStructureDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
-	store, err := openBoltLog(path)
+	log, err := openBoltLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := log.store // an element for each entry
 	big := testEntry(61, 1)
 	big.Data = make([]byte, 20<<10)
 	err = errors.Join(store.StoreLogs(testEntries(1, 60, 1)), store.StoreLog(big), store.DeleteRange(1, 30),
