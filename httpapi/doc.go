@@ -5,5 +5,6 @@
 // One request passes, in this order: the host and origin rules (host.go), the
 // route and its method (route.go), headers and query (header.go, query.go), its
 // body (body.go), its handler, which makes a command or a read of it, the
-// leader (submit.go, forward.go), and the answer (answer.go, problem.go).
+// leader (submit.go, forward.go), and the answer (answer.go, problem.go; pace.go
+// when there are too many to refuse).
 package httpapi
