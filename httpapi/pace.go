@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // of HTTP/1.1 brings no other request meanwhile.
 const (
 	refusalEvery   = 500 * time.Microsecond
-	maxRefusalHold = time.Second // no answer is held longer, and none of a caller who hung up
+	maxRefusalHold = time.Second // in turn; those beyond it for up to as long again, and none of a caller who hung up
 )
 
 // pacer gives each refusal its time.
@@ -34,7 +35,8 @@ func (p *pacer) hold(now time.Time) time.Duration {
 	}
 	hold := p.next.Sub(now)
 	if hold > maxRefusalHold {
-		return maxRefusalHold
+		// Not all at one time: what they ask next comes as they are answered.
+		return maxRefusalHold + rand.N(maxRefusalHold)
 	}
 	p.next = p.next.Add(refusalEvery)
 	return hold
