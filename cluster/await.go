@@ -31,10 +31,8 @@ func (n *Node) Await(ctx context.Context, resource, requestID string) (fsm.Decis
 
 // withdraw does its best: if it fails, the waiter's own deadline ends the wait.
 func (n *Node) withdraw(resource, requestID string) {
-	ctx, cancel := context.WithTimeout(n.ctx, 2*n.cfg.heartbeat())
-	defer cancel()
 	command := fsm.NewCommand(fsm.Request{ID: requestID}, &fsm.Withdraw{Resource: resource})
-	if _, err := n.commit(ctx, command); err != nil {
+	if _, err := n.commit(n.ctx, 2*n.cfg.heartbeat(), command); err != nil {
 		n.log.Debug("withdraw", "resource", resource, "error", err)
 	}
 }

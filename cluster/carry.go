@@ -28,7 +28,7 @@ const (
 
 // carry takes a command to the leader and returns what was decided there. An
 // *Error says no_leader if the command never got there.
-func (n *Node) carry(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
+func (n *Node) carry(ctx context.Context, patience time.Duration, c *fsm.Command) (fsm.Decision, error) {
 	if op, ok := c.Op.(*fsm.Acquire); ok && op.WaitMs > 0 {
 		// Its caller must be able to hang up where the queue is.
 		return fsm.Decision{}, n.noLeader()
@@ -37,17 +37,15 @@ func (n *Node) carry(ctx context.Context, c *fsm.Command) (fsm.Decision, error) 
 	if !known {
 		return fsm.Decision{}, n.noLeader()
 	}
-	return n.carryTo(ctx, leader, c)
+	return n.carryTo(ctx, patience, leader, c)
 }
 
-func (n *Node) carryTo(ctx context.Context, leader raft.Server, c *fsm.Command) (fsm.Decision, error) {
-	patience := maxPatience
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline))
-	}
+func (n *Node) carryTo(ctx context.Context, patience time.Duration, leader raft.Server, c *fsm.Command) (fsm.Decision, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	command := fsm.Encode(c)
 	e := codec.Encoder{Bytes: make([]byte, 0, 16+len(command))}
-	e.Int(max(0, patience.Milliseconds()))
+	e.Int(patience.Milliseconds())
 	e.Blob(command)
 	reply, err := n.cfg.Peers.Call(ctx, leader.ID, leader.Address, methodPropose, e.Bytes)
 	var notSent *NotSentError
@@ -75,9 +73,7 @@ func (n *Node) serveCarried(ctx context.Context, payload []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(patience, maxPatience))
-	defer cancel()
-	decision, err := n.commit(ctx, c)
+	decision, err := n.commit(ctx, min(patience, maxPatience), c)
 	return encodeReply(&decision, err)
 }
 

@@ -147,7 +147,7 @@ func TestCarryOutcomes(t *testing.T) {
 			cancel()
 		}
 		n := &Node{cfg: Config{Peers: callerFunc(func() ([]byte, error) { return nil, c.err })}}
-		_, err := n.carryTo(ctx, raft.Server{ID: "n1-1", Address: "x"}, command("r"))
+		_, err := n.carryTo(ctx, time.Minute, raft.Server{ID: "n1-1", Address: "x"}, command("r"))
 		cancel()
 		var failed *Error
 		if !errors.As(err, &failed) || failed.Reason != c.reason || failed.Unknown != c.unknown {

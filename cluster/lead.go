@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -108,9 +107,7 @@ func (n *Node) tick(lead *leadership) {
 	if head.Deadline == 0 || now < head.Deadline && now-head.ClockMs < tickEvery.Milliseconds() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.heartbeat())
-	defer cancel()
-	if _, err := n.commit(ctx, &fsm.Command{Op: &fsm.Tick{}}); err != nil {
+	if _, err := n.commit(n.ctx, n.cfg.heartbeat(), &fsm.Command{Op: &fsm.Tick{}}); err != nil {
 		n.log.Debug("tick", "error", err)
 	}
 }
@@ -140,7 +137,7 @@ func (n *Node) reign(lead *leadership) {
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
 	for {
-		n.record(&fsm.Found{ClusterID: n.ClusterID()}, n.store.state().ClusterID() != "")
+		n.record(&fsm.Found{ClusterID: n.ClusterID()}, n.store.head.Load().ClusterID != "")
 		if s := n.cfg.Settings; s != nil {
 			n.record(&fsm.Configure{Settings: *s}, n.Settings() == *s)
 		}
@@ -158,9 +155,7 @@ func (n *Node) record(op fsm.Op, done bool) {
 	if done {
 		return
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, 2*n.cfg.heartbeat())
-	defer cancel()
-	if _, err := n.commit(ctx, &fsm.Command{Op: op}); err != nil {
+	if _, err := n.commit(n.ctx, 2*n.cfg.heartbeat(), &fsm.Command{Op: op}); err != nil {
 		n.log.Debug("record", "op", op.Kind(), "error", err)
 	}
 }

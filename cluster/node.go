@@ -231,13 +231,18 @@ func (n *Node) Settings() fsm.Settings { return n.store.head.Load().Settings }
 // last heard, 0 on the leader. The state may be older than the age says only by
 // what the leader had not yet sent.
 func (n *Node) Stale() (*fsm.State, time.Duration) {
+	age := n.age()
+	return n.store.state(), age
+}
+
+func (n *Node) age() time.Duration {
 	if n.lead.Load() != nil {
-		return n.store.state(), 0
+		return 0
 	}
 	if r := n.raft.Load(); r != nil {
 		if last := r.LastContact(); !last.IsZero() {
-			return n.store.state(), time.Since(last)
+			return time.Since(last)
 		}
 	}
-	return n.store.state(), n.cfg.Elapsed()
+	return n.cfg.Elapsed()
 }

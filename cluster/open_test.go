@@ -148,7 +148,7 @@ func (c *tcpCluster) put(id, key, value string) fsm.Decision {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		var err error
-		d, err = c.leader().Propose(ctx, fsm.NewCommand(fsm.Request{ID: id}, &fsm.Put{Key: key, Value: []byte(value)}))
+		d, err = c.leader().Propose(ctx, time.Minute, fsm.NewCommand(fsm.Request{ID: id}, &fsm.Put{Key: key, Value: []byte(value)}))
 		return err == nil
 	})
 	return d

@@ -69,7 +69,7 @@ func (n *Node) admit(ctx context.Context, from raft.ServerID, payload []byte) er
 	if m.ServerID != string(from) || m.Name != NameOf(from) {
 		return &Error{Reason: Conflict}
 	}
-	_, err := n.commit(ctx, &fsm.Command{Op: &fsm.SetMember{Member: m}})
+	_, err := n.commit(ctx, maxPatience, &fsm.Command{Op: &fsm.SetMember{Member: m}})
 	return err
 }
 

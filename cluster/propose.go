@@ -46,20 +46,20 @@ func (p *proposal) take() bool { return p.taken.CompareAndSwap(false, true) }
 // Propose commits c, on this node if it leads and through the leader if not, and
 // returns what was decided. An acquire that may wait is committed only by the
 // leader itself. The error is an *fsm.InvalidError (nothing was proposed) or an
-// *Error that says whether the outcome is not_applied or unknown. Propose never
-// tries again by itself.
-func (n *Node) Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
+// *Error that says whether the outcome is not_applied or unknown. It waits no
+// longer than patience, and never tries again by itself.
+func (n *Node) Propose(ctx context.Context, patience time.Duration, c *fsm.Command) (fsm.Decision, error) {
 	if n.lead.Load() != nil {
-		return n.commit(ctx, c)
+		return n.commit(ctx, patience, c)
 	}
 	if err := fsm.Validate(c); err != nil {
 		return fsm.Decision{}, err
 	}
-	return n.carry(ctx, c)
+	return n.carry(ctx, patience, c)
 }
 
 // commit is Propose on the leader; any other node refuses.
-func (n *Node) commit(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
+func (n *Node) commit(ctx context.Context, patience time.Duration, c *fsm.Command) (fsm.Decision, error) {
 	if err := fsm.Validate(c); err != nil {
 		return fsm.Decision{}, err
 	}
@@ -70,10 +70,14 @@ func (n *Node) commit(ctx context.Context, c *fsm.Command) (fsm.Decision, error)
 	if err := n.enqueue(p); err != nil {
 		return fsm.Decision{}, err
 	}
+	limit := time.NewTimer(patience) // a context with a deadline costs several times as much
+	defer limit.Stop()
 	var reason error
 	select {
 	case a := <-p.answer:
 		return a.result()
+	case <-limit.C:
+		reason = context.DeadlineExceeded
 	case <-ctx.Done():
 		reason = ctx.Err()
 	case <-n.down:

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -69,6 +71,28 @@ func command(id string) *fsm.Command {
 	return fsm.NewCommand(fsm.Request{ID: id}, &fsm.Put{Key: "k", Value: []byte("v")})
 }
 
+// TestPatience: a command is given up when its time is over, and what that means
+// depends on whether it was taken before.
+func TestPatience(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n, begin := leading(1, 1<<20), time.Now()
+			done := make(chan error, 1)
+			go func() { _, err := n.Propose(context.Background(), time.Second, command("r")); done <- err }()
+			if p := <-n.queue; taken {
+				p.take()
+			}
+			var known *Error
+			if err := <-done; !errors.As(err, &known) || known.Reason != TimedOut || known.Unknown != taken {
+				t.Errorf("%v, want timed out, unknown %v", err, taken)
+			}
+			if waited := time.Since(begin); waited != time.Second {
+				t.Errorf("gave up after %s", waited)
+			}
+		})
+	}
+}
+
 // TestGivingUp: a caller that leaves while its proposal still waits knows that
 // it was not applied; one that leaves after the proposer took it does not know.
 func TestGivingUp(t *testing.T) {
@@ -83,7 +107,7 @@ func TestGivingUp(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				done := make(chan error, 1)
-				go func() { _, err := n.Propose(ctx, command("r")); done <- err }()
+				go func() { _, err := n.Propose(ctx, time.Minute, command("r")); done <- err }()
 				p := <-n.queue
 				if taken && !p.take() {
 					t.Fatal("the proposal was taken before")
@@ -107,7 +131,7 @@ func TestAnswerBeatsGivingUp(t *testing.T) {
 	for range 50 {
 		n := leading(1, 1<<20)
 		done := make(chan error, 1)
-		go func() { _, err := n.Propose(context.Background(), command("r")); done <- err }()
+		go func() { _, err := n.Propose(context.Background(), time.Minute, command("r")); done <- err }()
 		p := <-n.queue
 		p.take()
 		p.answer <- answer{decision: &fsm.Decision{}}
@@ -136,7 +160,7 @@ func TestProposeRefusesEarly(t *testing.T) {
 		"not formed yet": {follower, NotReady},
 	} {
 		var known *Error
-		_, err := c.node.Propose(t.Context(), command("r"))
+		_, err := c.node.Propose(t.Context(), time.Minute, command("r"))
 		if !errors.As(err, &known) || known.Unknown || known.Reason != c.reason {
 			t.Errorf("%s: %v, want %s, not applied", name, err, c.reason)
 		}
@@ -145,7 +169,7 @@ func TestProposeRefusesEarly(t *testing.T) {
 		}
 	}
 	var invalid *fsm.InvalidError
-	if _, err := leading(1, 1).Propose(t.Context(), fsm.NewCommand(fsm.Request{}, &fsm.Put{})); !errors.As(err, &invalid) {
+	if _, err := leading(1, 1).Propose(t.Context(), time.Minute, fsm.NewCommand(fsm.Request{}, &fsm.Put{})); !errors.As(err, &invalid) {
 		t.Errorf("an invalid command: %v", err)
 	}
 }

@@ -149,7 +149,7 @@ func (w *simWorld) send(rng *rand.Rand, id string, op func(attempt string) fsm.O
 		}
 		command := fsm.NewCommand(fsm.Request{ID: id}, op(fmt.Sprintf("-%s-%d", id, attempt)))
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		d, err := node.Propose(ctx, command)
+		d, err := node.Propose(ctx, time.Minute, command)
 		if err == nil && d.Outcome == fsm.OutcomeWaiting {
 			d, err = node.Await(ctx, d.Resource, id)
 		}

@@ -51,7 +51,7 @@ func (w *simWorld) await(not string) string {
 func (w *simWorld) put(name, id string) (fsm.Decision, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return w.net.node(name).Propose(ctx, fsm.NewCommand(fsm.Request{ID: id}, &fsm.Put{Key: "k", Value: []byte(id)}))
+	return w.net.node(name).Propose(ctx, time.Minute, fsm.NewCommand(fsm.Request{ID: id}, &fsm.Put{Key: "k", Value: []byte(id)}))
 }
 
 // read checks that a read of the node, if it succeeds, holds the revision.

@@ -39,7 +39,7 @@ func (n *Node) Status() Status {
 	}
 	s.Role = strings.ToLower(r.State().String())
 	s.Term, s.CommitIndex = r.CurrentTerm(), r.CommitIndex()
-	_, s.LastContact = n.Stale()
+	s.LastContact = n.age()
 	s.Leader, _ = n.Leader()
 	return s
 }

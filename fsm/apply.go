@@ -44,7 +44,7 @@ func (b *Batch) Head() Head {
 	deadline, _ := b.s.NextDeadline()
 	return Head{
 		Index: b.s.index, ClockMs: b.s.clockMs, Deadline: deadline, EventSeq: b.s.eventSeq,
-		Settings: b.s.settings, members: b.s.members.Copy(),
+		Settings: b.s.settings, ClusterID: b.s.clusterID, members: b.s.members.Copy(),
 	}
 }
 

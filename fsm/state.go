@@ -69,6 +69,8 @@ type Head struct {
 	EventSeq uint64
 	Settings Settings
 
+	ClusterID string
+
 	members *btree.Map[string, *Member]
 }
 

@@ -15,7 +15,7 @@ import (
 // Node is the part of *cluster.Node this package needs. Its errors are
 // *fsm.InvalidError or *cluster.Error, possibly wrapped.
 type Node interface {
-	Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, error)
+	Propose(ctx context.Context, patience time.Duration, c *fsm.Command) (fsm.Decision, error)
 	Await(ctx context.Context, resource, requestID string) (fsm.Decision, error)
 	Read(ctx context.Context) (*fsm.State, error)
 	Stale() (*fsm.State, time.Duration)

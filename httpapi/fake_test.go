@@ -34,7 +34,7 @@ func newFakeNode(name, url string) *fakeNode {
 	return n
 }
 
-func (n *fakeNode) Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, error) {
+func (n *fakeNode) Propose(ctx context.Context, patience time.Duration, c *fsm.Command) (fsm.Decision, error) {
 	if err := fsm.Validate(c); err != nil {
 		return fsm.Decision{}, err
 	}
@@ -47,7 +47,7 @@ func (n *fakeNode) Propose(ctx context.Context, c *fsm.Command) (fsm.Decision, e
 	case leads:
 		return n.apply(c), nil
 	case n.through != nil && n.through.IsLeader():
-		return n.through.Propose(ctx, c)
+		return n.through.Propose(ctx, patience, c)
 	}
 	return fsm.Decision{}, &cluster.Error{Reason: cluster.NoLeader, RetryAfter: time.Second}
 }

@@ -36,9 +36,7 @@ func (h *Handler) submit(w http.ResponseWriter, c *call, op fsm.Op, wait time.Du
 }
 
 func (h *Handler) propose(caller context.Context, command *fsm.Command, wait time.Duration) (fsm.Decision, error) {
-	ctx, cancel := context.WithTimeout(caller, h.cfg.ProposeTimeout)
-	defer cancel()
-	decision, err := h.node.Propose(ctx, command)
+	decision, err := h.node.Propose(caller, h.cfg.ProposeTimeout, command)
 	if err == nil && decision.Outcome == fsm.OutcomeWaiting {
 		ctx, cancel := context.WithTimeout(caller, wait+h.cfg.ProposeTimeout)
 		defer cancel()

@@ -13,7 +13,7 @@ import (
 // one of many keys would take five times the memory of its keys at 400: so the
 // percentage allows a fixed amount of garbage, within bounds.
 const (
-	garbage   = 256 << 20 // bytes between two collections
+	garbage   = 512 << 20 // bytes between two collections
 	maxGrowth = 400       // percent, while little is live
 	minGrowth = 50        // percent, however much is live
 	paceEvery = time.Second
