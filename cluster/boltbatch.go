@@ -182,10 +182,7 @@ func (l *batchLog) group(start uint64) ([]*raft.Log, error) {
 		return nil, fmt.Errorf("group of entries at %d: %w", start, err)
 	}
 	var group []*raft.Log
-	for d := codec.NewDecoder(record.Data); ; {
-		if !d.More() {
-			break
-		}
+	for d := codec.NewDecoder(record.Data); d.More(); {
 		log := &raft.Log{
 			Index: start + uint64(len(group)), Term: d.Uint(), Type: raft.LogType(d.Byte()),
 			Data: d.Blob(maxBatchData), Extensions: d.Blob(maxBatchData),

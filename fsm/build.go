@@ -97,7 +97,7 @@ var ErrRecordTwice = errors.New("one request has two records, or two took one re
 func (b *Builder) State() (*State, error) {
 	slices.SortFunc(b.records, func(x, y hashed) int { return cmp.Compare(x.hash, y.hash) })
 	for _, one := range b.records {
-		b.s.records.set(one.record)
+		b.s.records.setAt(one.hash, one.record)
 	}
 	if b.s.records.len() != len(b.records) || b.s.byAge.Len() != len(b.records) {
 		return nil, ErrRecordTwice

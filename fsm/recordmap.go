@@ -43,8 +43,11 @@ func (m recordMap) get(key string) *Record {
 
 // set and remove change first and look then, which is one search where nothing
 // collides.
-func (m recordMap) set(r *Record) {
-	for at := m.hash(r.Key); ; at++ {
+func (m recordMap) set(r *Record) { m.setAt(m.hash(r.Key), r) }
+
+// setAt is set with the hash of the record's key.
+func (m recordMap) setAt(at uint64, r *Record) {
+	for ; ; at++ {
 		other, found := m.tree.Set(at, r)
 		if !found || other.Key == r.Key {
 			return

@@ -28,10 +28,10 @@ type hop struct {
 
 type hopKey struct{}
 
-// carried are the headers that mean something to the leader, beside the request
+// passedOn are the headers that mean something to the leader, beside the request
 // ID. They are copied from the request as it came, behind the proxy's removal of
 // whatever its Connection header names: a caller must not be able to lose them.
-var carried = []string{wire.HeaderRequestBase, "Content-Type"}
+var passedOn = []string{wire.HeaderRequestBase, "Content-Type"}
 
 // forward passes the request on to the leader, once and as it came, and answers
 // with the leader's answer: an acquire that waits, or a change of members. Other
@@ -95,7 +95,7 @@ func (h *Handler) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Scheme, p.Out.URL.Host = passed.target.Scheme, passed.target.Host
 	p.Out.Host = passed.target.Host
 	header := make(http.Header)
-	for _, name := range carried {
+	for _, name := range passedOn {
 		if text, given := value(p.In.Header, name); given {
 			header.Set(name, text)
 		}

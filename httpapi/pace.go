@@ -2,12 +2,10 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/fencekv/fencekv/cluster"
 	"github.com/fencekv/fencekv/httpapi/wire"
 )
 
@@ -44,7 +42,7 @@ func (p *pacer) hold(now time.Time) time.Duration {
 
 // pace holds an answer to err back where it says that the node is overloaded.
 func (h *Handler) pace(ctx context.Context, err error) {
-	if !refusesLoad(err) {
+	if asProblem(err).code != wire.CodeOverloaded {
 		return
 	}
 	timer := time.NewTimer(h.refusals.hold(time.Now()))
@@ -53,11 +51,4 @@ func (h *Handler) pace(ctx context.Context, err error) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-func refusesLoad(err error) bool {
-	var known *problem
-	var failed *cluster.Error
-	return errors.As(err, &known) && known.code == wire.CodeOverloaded ||
-		errors.As(err, &failed) && failed.Reason == cluster.Overloaded
 }

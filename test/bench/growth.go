@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +34,7 @@ type grown struct {
 
 // growth measures whether what a store holds makes it slower.
 func growth(ctx context.Context, o *options) error {
-	var states, sizes []grown
+	var states []grown
 	for _, run := range []func(context.Context, *options) ([]grown, error){manyKeys, manyOthers} {
 		rows, err := run(ctx, o)
 		if err != nil {
@@ -177,7 +177,7 @@ func valueSizes(ctx context.Context, o *options) (rows []grown, err error) {
 // acquire asks the leader for a lock and returns the status.
 func (s *fencekv) acquire(ctx context.Context, client *http.Client, leader, resource string, waitMs int) (int, error) {
 	body := fmt.Sprintf(`{"holder":"growth","ttlMs":3600000,"waitMs":%d}`, waitMs)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, leader+"/v1/acquire/"+resource, bytes.NewReader([]byte(body)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, leader+"/v1/acquire/"+resource, strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
